@@ -1,0 +1,49 @@
+"""Every table, one file a family. Importing this package fills `metadata`."""
+
+from app.storage.tables.base import metadata
+from app.storage.tables.documents import (
+    chunks,
+    contents,
+    document_versions,
+    documents,
+    source_syncs,
+    sources,
+    texts,
+)
+from app.storage.tables.evidence import attribution_queue, chain_verifications, evidence, response_links
+from app.storage.tables.search import (
+    DIMENSIONS,
+    embedding_queue,
+    embeddings,
+    lexeme_frequencies,
+    lexical_statistics,
+    postings,
+)
+from app.storage.tables.tenancy import grants, level_weights, organisation_clocks, organisations, principals, spaces
+
+__all__ = [
+    "DIMENSIONS",
+    "attribution_queue",
+    "chain_verifications",
+    "chunks",
+    "contents",
+    "document_versions",
+    "documents",
+    "embedding_queue",
+    "embeddings",
+    "evidence",
+    "grants",
+    "level_weights",
+    "lexeme_frequencies",
+    "lexical_statistics",
+    "metadata",
+    "organisation_clocks",
+    "organisations",
+    "postings",
+    "principals",
+    "response_links",
+    "source_syncs",
+    "sources",
+    "spaces",
+    "texts",
+]

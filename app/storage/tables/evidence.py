@@ -1,0 +1,90 @@
+"""The attribution queue and the chained evidence. Neither is ever edited; evidence is never deleted from."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Computed,
+    DateTime,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+
+from app.storage.tables.base import instant, metadata, organisation
+
+
+def _payload() -> list[Column[object]]:
+    """The canonical bytes that are hashed, and what is looked up in them: computed, so that it cannot differ."""
+
+    def field(name: str, key: str, cast: str, type_: type) -> Column[object]:
+        return Column(name, type_, Computed(f"evidence_field(payload, '{key}'){cast}", persisted=True))
+
+    return [
+        Column("payload", LargeBinary, nullable=False),
+        field("category", "category", "", Text),
+        field("request_id", "requestId", "", Text),
+        field("attribution_id", "attributionId", "::uuid", Uuid),
+        field("user_id", "userId", "::uuid", Uuid),
+        field("space_id", "spaceId", "::uuid", Uuid),
+    ]
+
+
+attribution_queue = Table(
+    "attribution_queue",
+    metadata,
+    organisation(),
+    Column("position", BigInteger, Identity(always=True), primary_key=True),
+    Column("id", Uuid, nullable=False),
+    *_payload(),
+    Column("queued_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
+    Index("attribution_queue_id_idx", "organisation_id", "id", unique=True),
+    Index("attribution_queue_request_idx", "organisation_id", "request_id"),
+)
+
+evidence = Table(
+    "evidence",
+    metadata,
+    organisation(),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", Uuid, nullable=False),
+    *_payload(),
+    Column("previous_mac", LargeBinary, nullable=False),
+    Column("mac", LargeBinary, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("queued_at", DateTime(timezone=True), nullable=False),
+    Column("appended_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
+    Index("evidence_previous_mac_idx", "organisation_id", "previous_mac", unique=True),
+    Index("evidence_id_idx", "organisation_id", "id", unique=True),
+    Index("evidence_request_idx", "organisation_id", "request_id"),
+    Index("evidence_attribution_idx", "organisation_id", "attribution_id"),
+)
+
+#: One row a response that used a retrieval, so that linking twice records once.
+response_links = Table(
+    "response_links",
+    metadata,
+    organisation(),
+    Column("attribution_id", Uuid, primary_key=True),
+    Column("response_id", Text, primary_key=True),
+    Column("user_id", Uuid, nullable=False),
+)
+
+#: Each verification of a chain, with what it found.
+chain_verifications = Table(
+    "chain_verifications",
+    metadata,
+    organisation(),
+    Column("id", Uuid, primary_key=True),
+    instant("started_at"),
+    instant("finished_at"),
+    Column("verdict", Text, nullable=False),
+    Column("first_bad_sequence", BigInteger),
+    Column("checked_records", BigInteger, nullable=False),
+    Column("requested_by", Uuid),
+    Column("duration_ms", Integer, nullable=False),
+)
