@@ -39,11 +39,11 @@ async def _online(url: str) -> None:
 
 
 def main() -> None:
-    connection = context.config.attributes.get("connection")
-    if connection is not None:
-        _run(connection)
-        return
-    url = context.get_x_argument(as_dictionary=True).get("url") or os.environ.get("MUNIMENT_MIGRATION_DATABASE_URL")
+    url = (
+        context.config.attributes.get("url")
+        or context.get_x_argument(as_dictionary=True).get("url")
+        or os.environ.get("MUNIMENT_MIGRATION_DATABASE_URL")
+    )
     if not url:
         raise SystemExit("name the database: alembic -x url=postgresql+asyncpg://… or MUNIMENT_MIGRATION_DATABASE_URL")
     asyncio.run(_online(url))

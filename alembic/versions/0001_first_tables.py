@@ -131,6 +131,7 @@ def upgrade() -> None:
         sa.Column("title", sa.Text(), nullable=False),
         sa.Column("url", sa.Text(), nullable=True),
         sa.Column("mime", sa.Text(), nullable=False),
+        sa.Column("etag", sa.Text(), nullable=True, comment="the source's own name for the bytes it was read from"),
         sa.Column("source_created_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("source_updated_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("confidence", sa.Numeric(precision=4, scale=3), nullable=True),
@@ -204,8 +205,10 @@ def upgrade() -> None:
         sa.Column("organisation_id", sa.Uuid(), nullable=False),
         sa.Column("chunk_id", sa.Uuid(), nullable=False),
         sa.Column("position", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("claimed_until", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("organisation_id", "chunk_id", name=op.f("embedding_queue_pkey")),
     )
+    op.create_index("embedding_queue_position_idx", "embedding_queue", ["organisation_id", "position"], unique=False)
     op.create_table(
         "embeddings",
         sa.Column("organisation_id", sa.Uuid(), nullable=False),

@@ -71,6 +71,7 @@ document_versions = Table(
     Column("title", Text, nullable=False),
     Column("url", Text),
     Column("mime", Text, nullable=False),
+    Column("etag", Text, comment="the source's own name for the bytes it was read from"),
     instant("source_created_at", nullable=True),
     instant("source_updated_at", nullable=True),
     Column("confidence", Numeric(4, 3)),

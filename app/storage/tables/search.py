@@ -90,11 +90,13 @@ lexical_statistics = Table(
     Column("chunk_count", Integer, nullable=False),
 )
 
-#: Chunks that wait for their embedding. Who takes a row holds it locked until the embedding is stored.
+#: Chunks that wait for their embedding. Who claims a row has it for a while; the claim of a killed worker lapses.
 embedding_queue = Table(
     "embedding_queue",
     metadata,
     organisation(),
     Column("chunk_id", Uuid, primary_key=True),
     Column("position", BigInteger, Identity(always=True), nullable=False),
+    instant("claimed_until", nullable=True),
+    Index("embedding_queue_position_idx", "organisation_id", "position"),
 )

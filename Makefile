@@ -1,0 +1,67 @@
+# Everything a machine needs beyond Python 3.11, make and (for the playground and browser tests) Node 20 is made here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DIST := playground/dist/index.html
+RUNTIME := $(VENV)/.runtime
+TOOLS := $(VENV)/.tools
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test lint bench quality scenarios schema clean playground
+
+run: $(RUNTIME) playground
+	@exec $(BIN)/muniment serve
+
+test: $(TOOLS) playground
+	$(BIN)/python -m pytest
+
+lint: $(TOOLS)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m schema.export --check
+
+bench: $(TOOLS)
+	$(BIN)/python -m tests.benchmarks $(if $(OUT),--out $(OUT))
+
+quality: $(TOOLS)
+	@test -n "$(DATA)" || { echo "name a folder: make quality DATA=folder"; exit 2; }
+	$(BIN)/python -m tests.quality.ranking $(DATA) $(if $(OUT),--out $(OUT))
+
+scenarios: $(TOOLS)
+	@test -n "$(DATA)" || { echo "name a folder: make scenarios DATA=folder"; exit 2; }
+	$(BIN)/python -m tests.quality.scenarios $(DATA) $(if $(OUT),--out $(OUT))
+
+schema: $(TOOLS)
+	$(BIN)/python -m schema.export
+
+clean:
+	rm -rf $(VENV) .muniment playground/node_modules playground/dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or later is needed")'
+	$(PYTHON) -m venv $(VENV)
+
+# The tools' lock holds the runtime's too, so a tree that is tested runs what it ships.
+$(TOOLS): requirements-dev.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(TOOLS) $(RUNTIME)
+
+$(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(RUNTIME)
+
+# Without Node the page is left out, and the server says so.
+playground:
+	@if command -v npm >/dev/null && [ "$$(node -p 'parseInt(process.versions.node)' 2>/dev/null || echo 0)" -ge 20 ]; then \
+		$(MAKE) --no-print-directory $(DIST); \
+	else \
+		echo "Node 20 or later was not found: the playground is not built."; \
+	fi
+
+$(DIST): playground/package-lock.json playground/index.html $(shell find playground/src -type f 2>/dev/null)
+	cd playground && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build

@@ -1,0 +1,180 @@
+"""The composition root: from settings to running parts. It alone knows what stands behind what."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from alembic.config import Config
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from alembic import command
+from app.domain.scoring import parse_level_weights
+from app.evidence.sequencer import Sequencer
+from app.identity.development import ALGORITHM, DevelopmentKey
+from app.identity.tokens import TokenVerifier
+from app.ingestion.embedding import EmbeddingWorker
+from app.ingestion.prepare import Preparer
+from app.providers.analysers import analysers
+from app.providers.embedded_postgres import EmbeddedPostgres
+from app.providers.embedder.base import Embedder
+from app.providers.embedder.hashing import HashingEmbedder
+from app.providers.embedder.minilm import MiniLM
+from app.providers.head_file import HeadFile
+from app.providers.keyring import KeyRing
+from app.providers.tokens import Tokens
+from app.providers.wordpieces import WordPieces
+from app.retrieval.pipeline import Retriever
+from app.settings import Settings
+from app.storage.engine import ROLE, Database
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The database of a deployment: embedded in the home, or somebody else's. Migrated, and reached by two roles."""
+
+    url: str
+    embedded: EmbeddedPostgres | None
+
+    @classmethod
+    def open(cls, settings: Settings) -> "Installation":
+        """Start or join the database and bring its tables up to date. Blocks; call it before an event loop runs."""
+        if settings.database_url is not None:
+            migrate(settings.migration_database_url or settings.database_url)
+            return cls(_driver(settings.database_url), None)
+        embedded = EmbeddedPostgres.start(settings.home)
+        try:
+            migrate(embedded.owner_url)
+            asyncio.run(_let_in(embedded.owner_url))
+        except BaseException:
+            embedded.stop()
+            raise
+        return cls(embedded.url(ROLE), embedded)
+
+    def close(self) -> None:
+        """Let go; the last to let go of an embedded database stops it."""
+        if self.embedded is not None:
+            self.embedded.stop()
+
+
+def migrate(url: str) -> None:
+    """Bring the tables up to date, as their owner."""
+    config = Config(ROOT / "alembic.ini")
+    config.cmd_opts = None
+    config.attributes["url"] = _driver(url)
+    command.upgrade(config, "head")
+
+
+async def _let_in(owner_url: str) -> None:
+    """The embedded server trusts who reaches its socket; the application's role may log in there."""
+    engine = create_async_engine(owner_url, poolclass=NullPool)
+    async with engine.begin() as connection:
+        await connection.execute(text(f"ALTER ROLE {ROLE} LOGIN"))
+    await engine.dispose()
+
+
+def _driver(url: str) -> str:
+    """The URL with the driver that we speak through."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql+asyncpg{separator}{rest}" if scheme in {"postgres", "postgresql"} else url
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of one process, wired."""
+
+    settings: Settings
+    database: Database
+    retriever: Retriever
+    preparer: Preparer
+    tokens: TokenVerifier
+    development: DevelopmentKey | None
+    keys: KeyRing
+    heads: HeadFile
+    sequencer: Sequencer
+    embedding: EmbeddingWorker | None
+    rung: asyncio.Event
+
+    @property
+    def search_backend(self) -> str:
+        return self.settings.search_backend
+
+    def ring(self) -> None:
+        """Tell this process's sequencer that an event was queued."""
+        self.rung.set()
+
+
+@asynccontextmanager
+async def services(settings: Settings, installation: Installation) -> AsyncIterator[Services]:
+    """The parts without their background tasks (`workers`)."""
+    keys = (
+        KeyRing.from_environment(settings.keys.get_secret_value())
+        if settings.keys
+        else KeyRing.load_or_create(settings.home / "keys" / "evidence.json")
+    )
+    development, tokens = _tokens(settings)
+    embedder = _embedder(settings)
+    known = analysers()
+    heads = HeadFile(settings.home / "heads", keys.organisation_key)
+    database = Database.connect(installation.url, settings.pool_size)
+    try:
+        yield Services(
+            settings=settings,
+            database=database,
+            retriever=Retriever(
+                database,
+                embedder if settings.search_backend != "text" else None,
+                known,
+                parse_level_weights(settings.level_weights or ""),
+            ),
+            preparer=Preparer(WordPieces(), Tokens(), known),
+            tokens=tokens,
+            development=development,
+            keys=keys,
+            heads=heads,
+            sequencer=Sequencer(database, keys, heads),
+            embedding=EmbeddingWorker(database, embedder) if embedder else None,
+            rung=asyncio.Event(),
+        )
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def workers(parts: Services) -> AsyncIterator[None]:
+    """The background tasks of a server: the sequencer and, where something embeds, the embedding worker."""
+    tasks = [asyncio.create_task(parts.sequencer.run(parts.rung))]
+    if parts.embedding is not None:
+        tasks.append(asyncio.create_task(parts.embedding.run()))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # What was queued last is chained by the next start at the latest; better now.
+        await parts.sequencer.sweep()
+
+
+def _tokens(settings: Settings) -> tuple[DevelopmentKey | None, TokenVerifier]:
+    if settings.jwt_key is not None:
+        return None, TokenVerifier(
+            settings.jwt_key.read_bytes(), settings.jwt_algorithm, settings.jwt_issuer, settings.jwt_audience
+        )
+    development = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
+    return development, TokenVerifier(development.public_pem, ALGORITHM, settings.jwt_issuer, settings.jwt_audience)
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    match settings.embedder:
+        case "local":
+            return MiniLM()
+        case "hash":
+            return HashingEmbedder()
+        case "none":
+            return None

@@ -1,0 +1,294 @@
+"""The command line: `muniment …`."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import typer
+import uvicorn
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from app.bootstrap import ROOT, Installation, Services, migrate, services
+from app.domain.chain import Outcome
+from app.domain.errors import MunimentError
+from app.evidence.verification import verify_chain
+from app.identity.development import ORGANISATION, SUBJECT, DevelopmentKey
+from app.ingestion.demo import PROJECT, ensure_demo
+from app.ingestion.report import Report
+from app.ingestion.sources import ensure_source, ingest_place, provider_of
+from app.providers.embedded_postgres import EmbeddedPostgresError
+from app.server.status import read_status
+from app.settings import Settings
+from app.storage import tenancy
+
+T = TypeVar("T")
+
+cli = typer.Typer(
+    name="muniment",
+    help="What should the model read? Answers, and proof of what was given.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Organisation = Annotated[UUID, typer.Option(help="The organisation; the demo by default.")]
+
+
+def main() -> None:
+    """Entry point: a failure that people can mend is one line on standard error, and exit code 1."""
+    try:
+        cli()
+    except (MunimentError, EmbeddedPostgresError, ValueError, OSError) as error:
+        err.print(f"muniment: {error}", style="red")
+        sys.exit(1)
+
+
+def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
+    """Open the installation, run `work` with its parts, and let go."""
+    settings = Settings()
+    installation = Installation.open(settings)
+
+    async def run() -> T:
+        async with services(settings, installation) as parts:
+            return await work(parts)
+
+    try:
+        return asyncio.run(run())
+    finally:
+        installation.close()
+
+
+class _Server(uvicorn.Server):
+    """Says where it is once it can be reached."""
+
+    started_hook: Callable[[], None] = staticmethod(lambda: None)
+
+    async def startup(self, sockets: list[object] | None = None) -> None:
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self.started_hook()
+
+
+@cli.command(epilog="Example: MUNIMENT_PORT=9000 muniment serve")
+def serve(
+    demo: Annotated[bool, typer.Option(help="Ingest this repository as the demo when its space is empty.")] = True,
+) -> None:
+    """Serve the API and the playground; Ctrl-C stops everything."""
+    settings = Settings()
+    installation = Installation.open(settings)
+    try:
+        token = asyncio.run(_prepare(settings, installation, demo))
+        config = uvicorn.Config(
+            "schema.asgi:app",
+            host=settings.host,
+            port=settings.port,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+        )
+        server = _Server(config)
+
+        def started() -> None:
+            # The application holds the database from here on, and stops it with itself.
+            installation.close()
+            _announce(settings, token)
+
+        server.started_hook = started
+        server.run()
+    finally:
+        installation.close()
+
+
+async def _prepare(settings: Settings, installation: Installation, demo: bool) -> str | None:
+    async with services(settings, installation) as parts:
+        if parts.development is None:
+            return None
+        if demo:
+            await ensure_demo(parts.database, ORGANISATION, SUBJECT)
+            await _ingest_demo(parts)
+        return parts.development.token(settings.jwt_issuer, settings.jwt_audience)
+
+
+async def _ingest_demo(parts: Services) -> None:
+    """This repository itself, when the demo's space holds nothing yet."""
+    async with parts.database.snapshot(ORGANISATION) as session:
+        space = await tenancy.find_space(session, PROJECT)
+        if space is None or await tenancy.has_sources(session, space.id):
+            return
+    err.print("First start: ingesting this repository as the demo.")
+    await _ingest(parts, ORGANISATION, PROJECT, ROOT, "muniment", "codebase", "english")
+
+
+def _announce(settings: Settings, token: str | None) -> None:
+    address = f"http://{settings.host}:{settings.port}"
+    if not (ROOT / "playground" / "dist" / "index.html").exists():
+        out.print("The playground was not built: it needs Node 20 or later (make run builds it).")
+    if token is None:
+        out.print(f"Muniment serves {address}", soft_wrap=True)
+        return
+    query = (
+        'query($q: String!) { retrieve(input: {query: $q, spaceKey: "muniment"}) { passages { score text '
+        "citation { index title headingPath externalId } } attributionId contract { validAt knownAt } } }"
+    )
+    body = json.dumps({"query": query, "variables": {"q": "How does a retrieval record its evidence?"}})
+    out.print(f"Playground: {address}/#token={token}", soft_wrap=True)
+    out.print(
+        f"curl -s {address}/graphql -H 'Content-Type: application/json' -H 'Authorization: Bearer {token}' -d '{body}'",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+@cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")
+def migrate_() -> None:
+    """Bring the tables of the database up to date."""
+    settings = Settings()
+    if settings.database_url is None:
+        Installation.open(settings).close()
+    else:
+        migrate(settings.migration_database_url or settings.database_url)
+    out.print("The tables are up to date.")
+
+
+@cli.command(epilog="Example: muniment ingest ../handbook --space muniment --kind docs")
+def ingest(
+    place: Annotated[Path, typer.Argument(help="A folder, or a git repository with its history.")],
+    space: Annotated[str, typer.Option(help="Key path of the space that it belongs to.")] = PROJECT,
+    name: Annotated[str | None, typer.Option(help="Name of the source; the folder's by default.")] = None,
+    kind: Annotated[str, typer.Option(help="Kind of the source.")] = "docs",
+    language: Annotated[str, typer.Option(help="Language of its prose, as Snowball names it.")] = "english",
+    organisation: Organisation = ORGANISATION,
+) -> None:
+    """Read a place into a space. Text is searchable at once, embeddings follow; reading twice changes nothing."""
+    place = place.resolve()
+    if not place.is_dir():
+        raise typer.BadParameter(f"{place} is not a folder", param_hint="place")
+
+    async def work(parts: Services) -> Report:
+        if organisation == ORGANISATION and parts.development is not None:
+            await ensure_demo(parts.database, ORGANISATION, SUBJECT)
+        report = await _ingest(parts, organisation, space, place, name or place.name, kind, language)
+        await _embed(parts, organisation)
+        return report
+
+    report = _with_services(work)
+    for path, reason in sorted(report.failures.items()):
+        err.print(f"{path}: {reason}", soft_wrap=True, markup=False)
+    raise typer.Exit(1 if report.failures else 0)
+
+
+async def _ingest(
+    parts: Services, organisation: UUID, space_key: str, place: Path, name: str, kind: str, language: str
+) -> Report:
+    if language not in parts.preparer.analysers:
+        raise typer.BadParameter(f"no stemmer for {language}", param_hint="--language")
+    async with parts.database.snapshot(organisation) as session:
+        space = await tenancy.find_space(session, space_key)
+    if space is None:
+        raise typer.BadParameter(f"no space {space_key}", param_hint="--space")
+    source = await ensure_source(
+        parts.database, organisation, space.id, provider_of(place), name=name, kind=kind, language=language
+    )
+    with _bar() as progress:
+        task = progress.add_task(f"Reading {name}", total=None)
+        report = await ingest_place(
+            parts.database,
+            organisation,
+            source,
+            place,
+            parts.preparer,
+            embed=parts.embedding is not None,
+            total=lambda count: progress.update(task, total=count),
+            progress=lambda count: progress.advance(task, count),
+        )
+    for path, repair in sorted(report.repairs.items()):
+        err.print(f"{path}: {repair}", soft_wrap=True, markup=False)
+    err.print(
+        f"{report.documents} documents changed, {report.versions} versions and {report.chunks} chunks written, "
+        f"{len(report.failures)} files could not be read."
+    )
+    return report
+
+
+async def _embed(parts: Services, organisation: UUID) -> None:
+    if parts.embedding is None:
+        return
+    waiting = await parts.embedding.depth(organisation)
+    with _bar() as progress:
+        task = progress.add_task("Embedding", total=waiting)
+        await parts.embedding.drain(organisation, lambda count: progress.advance(task, count))
+
+
+def _bar() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+    )
+
+
+@cli.command(epilog="Example: TOKEN=$(muniment token)")
+def token() -> None:
+    """Print a fresh development token and nothing else."""
+    settings = Settings()
+    if settings.jwt_key is not None:
+        raise ValueError("a token key is set (MUNIMENT_JWT_KEY): its issuer makes the tokens")
+    key = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
+    sys.stdout.write(key.token(settings.jwt_issuer, settings.jwt_audience) + "\n")
+
+
+@cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")
+def verify_chain_(organisation: Organisation = ORGANISATION) -> None:
+    """Check the evidence chain; exit code 0 only when it is VALID."""
+
+    async def work(parts: Services) -> Outcome:
+        await parts.sequencer.turn(organisation)
+        with _bar() as progress:
+            task = progress.add_task("Verifying", total=None)
+            verdict = await verify_chain(
+                parts.database,
+                parts.keys,
+                parts.heads,
+                organisation,
+                progress=lambda checked: progress.update(task, completed=checked),
+            )
+        out.print(verdict.verdict.value)
+        out.print(f"{verdict.checked_records} records checked. {verdict.reason}", soft_wrap=True, markup=False)
+        if verdict.first_bad_sequence is not None:
+            out.print(f"First bad sequence: {verdict.first_bad_sequence}")
+        return verdict.verdict
+
+    raise typer.Exit(0 if _with_services(work) is Outcome.VALID else 1)
+
+
+@cli.command(epilog="Example: muniment status")
+def status(organisation: Organisation = ORGANISATION) -> None:
+    """Print how the store stands: chunks, embeddings, queues, chain."""
+
+    async def work(parts: Services) -> None:
+        embedder = parts.retriever.embedder
+        model = embedder.model if embedder else None
+        state = await read_status(parts.database, organisation, model)
+        for label, value in (
+            ("Search backend", parts.search_backend),
+            ("Embedding model", model or "none"),
+            ("Spaces", state.spaces),
+            ("Chunks", state.chunks),
+            ("Embedded chunks", state.embedded_chunks),
+            ("Waiting for an embedding", state.embedding_queue_depth),
+            ("Events waiting to be chained", state.queue_depth),
+            ("Last sequence of the chain", state.chain_head_sequence),
+        ):
+            out.print(f"{label}: {value}")
+
+    _with_services(work)

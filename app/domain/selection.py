@@ -1,0 +1,105 @@
+"""What a retrieval holds between its stages: candidates kept, and candidates excluded with the reason.
+
+Nothing that was gathered may vanish: `kept` and `excluded` are disjoint and together are everything gathered.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+from uuid import UUID
+
+from app.domain.principal import Level
+
+
+class Reason(StrEnum):
+    """Why something the caller might have expected is not in the answer."""
+
+    PROVIDER_SCOPE = "PROVIDER_SCOPE"
+    NO_RESULTS = "NO_RESULTS"
+    CALLER_FILTER = "CALLER_FILTER"
+    NOT_YET_VALID = "NOT_YET_VALID"
+    EXPIRED = "EXPIRED"
+    SUPERSEDED = "SUPERSEDED"
+    MIN_SCORE = "MIN_SCORE"
+    PER_LEVEL_CAP = "PER_LEVEL_CAP"
+    PER_DOCUMENT_CAP = "PER_DOCUMENT_CAP"
+    DIVERSITY = "DIVERSITY"
+    TOP_K = "TOP_K"
+    TOKEN_BUDGET = "TOKEN_BUDGET"
+    DUPLICATE = "DUPLICATE"
+    DLP_BLOCKED = "DLP_BLOCKED"
+    MISSING_ACCESS_POLICY = "MISSING_ACCESS_POLICY"
+    STALE_INDEX = "STALE_INDEX"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The parts of a passage's score. `vector` and `text` lie in [0, 1]; None means the leg gave no signal."""
+
+    vector: float | None = None
+    text: float | None = None
+    level_weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that search named."""
+
+    id: UUID
+    document_id: UUID
+    source_id: UUID
+    space_id: UUID
+    level: Level
+    provider: str
+    kind: str
+    text_sha256: bytes
+    scores: Scores
+    score: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A candidate that a stage removed."""
+
+    candidate: Candidate
+    stage: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`kept` in order, best first, and `excluded` in the order of removal."""
+
+    kept: tuple[Candidate, ...]
+    excluded: tuple[Excluded, ...] = ()
+
+    def drop(self, stage: str, reasons: Mapping[UUID, Reason]) -> Self:
+        """Move the named candidates from kept to excluded; the order of the others stays."""
+        if not reasons:
+            return self
+        gone = tuple(Excluded(item, stage, reasons[item.id]) for item in self.kept if item.id in reasons)
+        if len(gone) != len(reasons):
+            raise LookupError(f"stage {stage} drops what it was not given")
+        return replace(
+            self,
+            kept=tuple(item for item in self.kept if item.id not in reasons),
+            excluded=(*self.excluded, *gone),
+        )
+
+    def rewrite(self, kept: Iterable[Candidate]) -> Self:
+        """The same candidates, reordered or with more known about them."""
+        kept = tuple(kept)
+        if len(kept) != len(self.kept) or {item.id for item in kept} != {item.id for item in self.kept}:
+            raise LookupError("a stage may reorder and annotate what is kept, not add or lose it")
+        return replace(self, kept=kept)
+
+    @property
+    def gathered(self) -> frozenset[UUID]:
+        return frozenset(item.id for item in self.kept) | {item.candidate.id for item in self.excluded}
+
+    def conserves(self, gathered: frozenset[UUID]) -> bool:
+        """Every gathered candidate is kept once or excluded once, and nothing else is."""
+        ids = [item.id for item in self.kept] + [item.candidate.id for item in self.excluded]
+        return len(ids) == len(set(ids)) and frozenset(ids) == gathered

@@ -1,0 +1,118 @@
+"""Looking up what was delivered, and recording that a response used it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from app.domain.canonical import canonical
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.instant import format_instant
+from app.domain.principal import Permission, Principal
+from app.providers.ids import new_id
+from app.storage import evidence, queue, tenancy
+from app.storage.engine import Database, Session
+
+LINK_CATEGORY = "context_attribution_link"
+MAX_RESPONSE_ID = 256
+MAX_RECORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """One record. `sequence` is None while it waits to be chained."""
+
+    id: UUID
+    sequence: int | None
+    queued_at: datetime
+    record: Mapping[str, Any]
+
+    @property
+    def request_id(self) -> str:
+        return str(self.record["requestId"])
+
+
+async def find(database: Database, principal: Principal, id: str) -> Attribution:
+    """One record by its id. ATTRIBUTION_NOT_FOUND when it is unknown, malformed, or not the caller's to see."""
+    try:
+        key = UUID(id)
+    except ValueError:
+        raise _not_found() from None
+    async with database.snapshot(principal.organisation) as session:
+        return await _visible(session, principal, await evidence.find_record(session, key))
+
+
+async def find_all(database: Database, principal: Principal, request_id: str) -> list[Attribution]:
+    """Every record of a request that the caller may see, in chain order; empty when there is none."""
+    if "\x00" in request_id or len(request_id) > 128:
+        return []
+    async with database.snapshot(principal.organisation) as session:
+        rows = await evidence.find_request(session, request_id, MAX_RECORDS)
+        allowed = await _Sight.of(session, principal)
+        return [_attribution(row) for row in rows if allowed.sees(row)]
+
+
+async def link_response(database: Database, principal: Principal, attribution_id: str, response_id: str) -> None:
+    """Append `context_attribution_link`, once for each pair however often and at once it is called."""
+    if not 0 < len(response_id) <= MAX_RESPONSE_ID or "\x00" in response_id:
+        raise bad_input(f"1 to {MAX_RESPONSE_ID} characters", "responseId")
+    attribution = await find(database, principal, attribution_id)
+    if attribution.record["category"] == LINK_CATEGORY:
+        raise _not_found()
+    id = new_id()
+    payload = canonical(
+        {
+            "category": LINK_CATEGORY,
+            "attributionId": str(attribution.id),
+            "requestId": attribution.request_id,
+            "organisationId": str(principal.organisation),
+            "userId": attribution.record["userId"],
+            "spaceId": attribution.record["spaceId"],
+            "linkedBy": str(principal.id),
+            "client": {
+                "id": principal.client.id,
+                "name": principal.client.name,
+                "version": principal.client.version,
+            },
+            "responseId": response_id,
+            "issuedAt": format_instant(datetime.now(UTC)),
+        }
+    )
+    async with database.unstamped(principal.organisation) as session:
+        if await evidence.link(session, attribution.id, response_id, principal.id):
+            await queue.store(session, id, payload)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """Whose records a caller sees: their own, those of spaces they administer, or all as an auditor."""
+
+    user: UUID
+    auditor: bool
+    administered: frozenset[UUID]
+
+    @classmethod
+    async def of(cls, session: Session, principal: Principal) -> "_Sight":
+        held = await tenancy.granted(session, principal.identities)
+        return cls(principal.id, Permission.AUDIT_READ in held, held.get(Permission.ADMIN, frozenset()))
+
+    def sees(self, row: Any) -> bool:
+        return self.auditor or row.user_id == self.user or row.space_id in self.administered
+
+
+async def _visible(session: Session, principal: Principal, row: Any | None) -> Attribution:
+    if row is None:
+        raise _not_found()
+    if row.user_id != principal.id and not (await _Sight.of(session, principal)).sees(row):
+        raise _not_found()
+    return _attribution(row)
+
+
+def _attribution(row: Any) -> Attribution:
+    return Attribution(row.id, row.sequence, row.queued_at, json.loads(row.payload))
+
+
+def _not_found() -> MunimentError:
+    return MunimentError(Code.ATTRIBUTION_NOT_FOUND, "no such attribution", "id")

@@ -1,0 +1,88 @@
+"""From the queue to the chain. Any number of processes may run it; for each organisation one wins a turn."""
+
+import asyncio
+from uuid import UUID
+
+import structlog
+
+from app.domain.chain import Head, append
+from app.providers.head_file import HeadFile, HeadFileError
+from app.providers.keyring import KeyRing
+from app.storage import evidence, queue
+from app.storage.engine import Database, Session
+
+log = structlog.get_logger()
+
+#: Events chained in one transaction.
+BATCH = 1000
+
+
+class Sequencer:
+    """Chains what the queue holds. A turn is one transaction: killed at any moment, it has happened whole or not."""
+
+    def __init__(self, database: Database, keys: KeyRing, heads: HeadFile) -> None:
+        self._database = database
+        self._keys = keys
+        self._heads = heads
+
+    async def sweep(self) -> int:
+        """One turn for every organisation with waiting events; the number of records chained."""
+        async with self._database.across() as session:
+            waiting = await queue.waiting(session)
+        return sum([await self.turn(organisation) for organisation in waiting])
+
+    async def turn(self, organisation: UUID) -> int:
+        """Chain the oldest waiting events of one organisation; 0 when there are none or another process is at it."""
+        key_id = self._keys.current_id
+        key = self._keys.organisation_key(organisation, key_id)
+        if key is None:
+            raise LookupError("the current key is not in the ring")
+        async with self._database.unstamped(organisation) as session:
+            if not await evidence.try_lock(session):
+                return 0
+            events = await queue.take(session, BATCH)
+            if not events:
+                return 0
+            whole = await self._reaches_recorded_head(session)
+            entries = append(
+                organisation, await evidence.head(session), [event.payload for event in events], key, key_id
+            )
+            await evidence.append(
+                session, entries, [event.id for event in events], [event.queued_at for event in events]
+            )
+            await queue.remove(session, [event.position for event in events])
+            await session.commit()
+        # Outside the transaction: a head on disk that the database does not hold would read as a truncated chain.
+        if whole:
+            last = Head(entries[-1].sequence, entries[-1].mac)
+            await asyncio.to_thread(self._heads.advance, organisation, last, key_id)
+        return len(entries)
+
+    async def _reaches_recorded_head(self, session: Session) -> bool:
+        """Whether the chain still holds the head that was last recorded. When it does not, events are chained all the
+        same, but the recorded head stays, so that the next verification tells what happened."""
+        try:
+            recorded = await asyncio.to_thread(self._heads.read, session.organisation)
+        except HeadFileError:
+            log.exception("sequencer.head_unreadable", organisation=str(session.organisation))
+            return False
+        if recorded is None or await evidence.mac_at(session, recorded.sequence) == recorded.mac:
+            return True
+        log.error("sequencer.chain_cut", organisation=str(session.organisation), recorded=recorded.sequence)
+        return False
+
+    async def run(self, rung: asyncio.Event, interval: float = 0.2) -> None:
+        """Sweep whenever `rung` is set, and at least every `interval` seconds: another process may have queued."""
+        while True:
+            rung.clear()
+            try:
+                while await self.sweep():
+                    pass
+            except Exception:
+                # The events are safe in the queue; the next sweep takes them.
+                log.exception("sequencer.failed")
+                await asyncio.sleep(1.0)
+            try:
+                await asyncio.wait_for(rung.wait(), interval)
+            except TimeoutError:
+                continue

@@ -1,0 +1,13 @@
+"""Permissions that do not depend on one space: held anywhere from the organisation's space down, or not at all."""
+
+from app.domain.errors import Code, MunimentError
+from app.domain.principal import Permission, Principal
+from app.storage import tenancy
+from app.storage.engine import Database
+
+
+async def require(database: Database, principal: Principal, permission: Permission) -> None:
+    """FORBIDDEN unless today's grants give the permission on the organisation's own space."""
+    async with database.snapshot(principal.organisation) as session:
+        if not await tenancy.holds_at_root(session, principal.identities, permission):
+            raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value}")

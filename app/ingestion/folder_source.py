@@ -1,0 +1,44 @@
+"""A folder as a source: each file holds since it was last written, and no longer once it is gone."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from app.domain.temporal import Period
+from app.ingestion.report import Report
+from app.ingestion.runner import Draft, Revision
+from app.providers.folder import FolderFile, FolderProblem, walk
+from app.providers.parsers.registry import supported
+
+
+def folder_drafts(folder: Path, known: Iterable[str], now: datetime, report: Report) -> Iterator[Draft]:
+    """One draft a file; then one for each `known` document whose file is gone. Problems go to the report."""
+    seen: set[str] = set()
+    for item in walk(folder, supported):
+        seen.add(item.path)
+        if isinstance(item, FolderProblem):
+            report.failures[item.path] = item.reason
+            continue
+        try:
+            data = item.read()
+        except OSError as error:
+            report.failures[item.path] = error.strerror or "could not be read"
+            continue
+        yield Draft(item.path, (_revision(item, data, now),), continues=True)
+    for path in known:
+        if path not in seen:
+            yield Draft(path, (), continues=True, ends=now)
+
+
+def _revision(item: FolderFile, data: bytes, now: datetime) -> Revision:
+    written = min(item.modified, now)
+    return Revision(
+        period=Period(written, None),
+        external_id=item.path,
+        etag=hashlib.sha256(data).hexdigest(),
+        created_at=None,
+        updated_at=written,
+        read=partial(bytes, data),
+    )

@@ -1,0 +1,36 @@
+"""A git repository as a source: every file with the periods in which each of its revisions held.
+
+A revision holds from its commit's time to that of the next commit that touches the file; a deletion ends it.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from app.domain.temporal import Period
+from app.ingestion.runner import Draft, Revision
+from app.providers.git_history import FileHistory, read_blob, read_history
+from app.providers.parsers.registry import supported
+
+
+def git_drafts(repository: Path) -> Iterator[Draft]:
+    """One draft a file history, renames followed. Names that no parser reads are passed over."""
+    for history in read_history(repository, supported):
+        yield Draft(history.origin, tuple(_revisions(repository, history)))
+
+
+def _revisions(repository: Path, history: FileHistory) -> Iterator[Revision]:
+    created = history.revisions[0].at
+    ends: list[datetime | None] = [later.at for _, later in pairwise(history.revisions)]
+    for revision, end in zip(history.revisions, [*ends, None], strict=True):
+        if revision.blob_id is not None:
+            yield Revision(
+                period=Period(revision.at, end),
+                external_id=revision.path,
+                etag=revision.blob_id,
+                created_at=created,
+                updated_at=revision.at,
+                read=partial(read_blob, repository, revision.blob_id),
+            )

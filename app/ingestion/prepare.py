@@ -1,0 +1,69 @@
+"""From bytes to what is stored: parse, redact, chunk, analyse. No lock is held and nothing is written."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain import lexical
+from app.domain.document import Place, SliceFacts, slice_identity
+from app.domain.lexical import Analyser
+from app.ingestion.chunking import chunk
+from app.providers.parsers.blocks import Parsed
+from app.providers.tokens import Tokens
+from app.providers.wordpieces import WordPieces
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One parsed content: its title (from the text, else from its name) and its slices."""
+
+    sha256: bytes
+    text: str
+    title: str
+    mime: str
+    slices: tuple[SliceFacts, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparer:
+    """Everything that preparing needs; immutable and shared by threads."""
+
+    pieces: WordPieces
+    tokens: Tokens
+    analysers: Mapping[str, Analyser]
+
+    def content(self, name: str, parsed: Parsed, language: str) -> Content:
+        title = parsed.title or name.rsplit("/", 1)[-1]
+        slices = chunk(parsed, self.pieces.spans)
+        tokens = self.tokens.count_all([item.text for item in slices])
+        seen: Counter[tuple[Place, bytes]] = Counter()
+        facts: list[SliceFacts] = []
+        for item, count in zip(slices, tokens, strict=True):
+            place = Place(heading_path=item.heading_path)
+            text_sha256 = hashlib.sha256(item.text.encode()).digest()
+            identity = slice_identity(title, place, text_sha256, seen[place, text_sha256])
+            seen[place, text_sha256] += 1
+            words = " ".join((title, *item.heading_path, item.text))
+            facts.append(
+                SliceFacts(
+                    identity=identity,
+                    text=item.text,
+                    text_sha256=text_sha256,
+                    tokens=count,
+                    ordinal=item.ordinal,
+                    start=item.start,
+                    end=item.end,
+                    place=place,
+                    lexemes=lexical.document_weights(self.analysers[language].lexemes(words)),
+                )
+            )
+        return Content(
+            sha256=hashlib.sha256(parsed.text.encode()).digest(),
+            text=parsed.text,
+            title=title,
+            mime=parsed.mime,
+            slices=tuple(facts),
+            problems=parsed.problems,
+        )

@@ -1,0 +1,183 @@
+"""Ingesting a source: read in batches, prepare what is new, write what differs. Twice changes nothing.
+
+A source hands over documents as *drafts*: for each document the periods in which each of its revisions holds, and how
+to read their bytes. Whether it is a folder or a git history makes no difference from there on.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+from uuid import UUID
+
+from app.domain.document import DocumentFacts
+from app.domain.errors import MunimentError
+from app.domain.instant import LAST
+from app.domain.temporal import Period, Portion, Timeline, assert_fact, at, coalesce, retract
+from app.ingestion.prepare import Content, Preparer
+from app.ingestion.reconcile import Cut, contents_needed, cut_of
+from app.ingestion.report import Report
+from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, unchanged, write_batch
+from app.providers.parsers.blocks import Unsupported
+from app.providers.parsers.registry import parse
+from app.storage import documents
+from app.storage.documents import Believed
+from app.storage.engine import Database
+from app.storage.sources import StoredSource
+
+T = TypeVar("T")
+
+#: Documents of one write. The clock is held for one batch at a time.
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The bytes of a document during one period. `etag` names them at the source."""
+
+    period: Period
+    external_id: str
+    etag: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document at its source: all its history, or, when it `continues`, what is new about it.
+
+    `ends` is when it went away, for a source that does not say when each revision did.
+    """
+
+    external_key: str
+    revisions: tuple[Revision, ...]
+    continues: bool = False
+    ends: datetime | None = None
+
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """One run over one source."""
+
+    database: Database
+    organisation: UUID
+    source: StoredSource
+    preparer: Preparer
+    embed: bool
+
+    async def run(self, drafts: Iterable[Draft], report: Report, progress: Progress = lambda count: None) -> None:
+        for batch in _batches(drafts, BATCH):
+            await self._batch(batch, report)
+            report.seen += len(batch)
+            progress(len(batch))
+
+    async def _batch(self, drafts: Sequence[Draft], report: Report) -> None:
+        for _ in range(ATTEMPTS):
+            keys = [draft.external_key for draft in drafts]
+            async with self.database.snapshot(self.organisation) as session:
+                believed = await documents.believed(session, self.source.id, keys)
+            work = _Work(self.preparer, self.source.language, report)
+            wanted, contents = await asyncio.to_thread(work.prepare, drafts, believed)
+            if not wanted:
+                return
+            try:
+                report.add(
+                    await write_batch(self.database, self.organisation, self.source, wanted, contents, embed=self.embed)
+                )
+            except Moved:
+                continue
+            return
+        raise gone_wrong()
+
+
+class _Work:
+    """Preparing one batch, off the event loop."""
+
+    def __init__(self, preparer: Preparer, language: str, report: Report) -> None:
+        self._preparer = preparer
+        self._language = language
+        self._report = report
+        self._read: dict[tuple[str, str], Content | None] = {}
+
+    def prepare(
+        self, drafts: Sequence[Draft], believed: Mapping[str, Believed]
+    ) -> tuple[list[Wanted], dict[Cut, Content]]:
+        wanted: list[Wanted] = []
+        contents: dict[Cut, Content] = {}
+        for draft in drafts:
+            known = believed.get(draft.external_key)
+            before = () if known is None else tuple(row.portion for row in known.versions)
+            item = Wanted(draft.external_key, self._timeline(draft, before))
+            if unchanged(item, known):
+                continue
+            wanted.append(item)
+            needed = contents_needed(before, item.timeline)
+            for revision in draft.revisions:
+                facts = self._facts(revision, before)
+                if facts is not None and cut_of(facts) in needed and cut_of(facts) not in contents:
+                    content = self._content(revision)
+                    if content is not None:
+                        contents[cut_of(facts)] = content
+        return wanted, contents
+
+    def _timeline(self, draft: Draft, before: Timeline[DocumentFacts]) -> Timeline[DocumentFacts]:
+        portions = [
+            Portion(revision.period, facts)
+            for revision in draft.revisions
+            if (facts := self._facts(revision, before)) is not None
+        ]
+        if not draft.continues:
+            return coalesce(tuple(portions))
+        timeline = before if draft.ends is None else retract(before, Period(draft.ends, None))
+        for portion in portions:
+            if (now := at(timeline, LAST)) is None or now.value != portion.value:
+                timeline = assert_fact(timeline, portion.period, portion.value)
+        return timeline
+
+    def _facts(self, revision: Revision, before: Timeline[DocumentFacts]) -> DocumentFacts | None:
+        """What is known of the bytes: from the store where it has read them before, else by reading them now."""
+        for portion in before:
+            if (portion.value.etag, portion.value.external_id) == (revision.etag, revision.external_id):
+                return portion.value
+        content = self._content(revision)
+        if content is None:
+            return None
+        return DocumentFacts(
+            content_sha256=content.sha256,
+            external_id=revision.external_id,
+            title=content.title,
+            mime=content.mime,
+            etag=revision.etag,
+            source_created_at=revision.created_at,
+            source_updated_at=revision.updated_at,
+        )
+
+    def _content(self, revision: Revision) -> Content | None:
+        """None when the bytes cannot be read as text; the report then says why."""
+        key = (revision.external_id, revision.etag)
+        if key not in self._read:
+            self._read[key] = self._parsed(revision)
+        return self._read[key]
+
+    def _parsed(self, revision: Revision) -> Content | None:
+        try:
+            parsed = parse(revision.external_id, revision.read())
+            content = self._preparer.content(revision.external_id, parsed, self._language)
+        except (Unsupported, MunimentError, OSError) as error:
+            self._report.failures[revision.external_id] = str(error)
+            return None
+        if content.problems:
+            self._report.repairs[revision.external_id] = "; ".join(content.problems)
+        return content
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -1,0 +1,115 @@
+"""The head of each chain, kept outside the database, so that a shortened chain shows.
+
+Each file is sealed under the organisation's key and cannot be made without it. The seal does not stop someone who may
+write the folder from putting back an older file: keep the folder where the database's administrator cannot write.
+"""
+
+import hmac
+import json
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+from app.domain.chain import MAC_BYTES, MAX_KEY_ID_BYTES, MAX_SEQUENCE, Head
+from app.providers.private_file import ensure_folder, exclusive, replace_private
+
+SEAL_TAG = b"muniment/head/v1\0"
+_MAX_FILE_BYTES = 4096
+
+
+class HeadFileError(ValueError):
+    """A head file exists and cannot be believed; what it says of the chain is TAMPERED."""
+
+
+class HeadKeyMissing(HeadFileError):
+    """The seal's key is not held, so the file can be neither believed nor refuted; that is UNVERIFIABLE."""
+
+
+class HeadFile:
+    """Reads and advances the recorded heads, one file an organisation, for any number of processes.
+
+    `key_for(organisation, key_id)` gives the organisation's key or None. `durable` waits for the disk at each advance;
+    without it a crash of the machine may bring back an earlier head, which still is a true lower bound.
+    """
+
+    def __init__(self, folder: Path, key_for: Callable[[UUID, str], bytes | None], durable: bool = True) -> None:
+        self._folder = folder
+        self._key_for = key_for
+        self._durable = durable
+
+    def path(self, organisation: UUID) -> Path:
+        """Where the organisation's head is kept."""
+        return self._folder / f"{organisation}.json"
+
+    def read(self, organisation: UUID) -> Head | None:
+        """The recorded head, None when none was ever recorded; `HeadFileError` when the file is not as it was sealed.
+
+        Whether None is right is for the caller to say: it is not when the chain holds entries.
+        """
+        path = self.path(organisation)
+        try:
+            with path.open("rb") as file:
+                content = file.read(_MAX_FILE_BYTES)
+        except FileNotFoundError:
+            return None
+        return self._opened(path, organisation, content)
+
+    def advance(self, organisation: UUID, head: Head, key_id: str) -> Head:
+        """Records `head` unless a later one is recorded; returns the head that is recorded afterwards.
+
+        A recorded head of the same sequence with another MAC raises `HeadFileError`, as does a file that `read` would
+        refuse: neither is ever overwritten. `PrivateFileError` when others may write the folder. Waits for the lock, so
+        keep it off the event loop.
+        """
+        path = self.path(organisation)
+        key = self._key(path, organisation, key_id)
+        seal = _seal(key, organisation, head, key_id)
+        fields = {
+            "organisation": str(organisation),
+            "sequence": head.sequence,
+            "mac": head.mac.hex(),
+            "key_id": key_id,
+            "seal": seal.hex(),
+        }
+        ensure_folder(self._folder)
+        with exclusive(path):
+            recorded = self.read(organisation)
+            if recorded is not None and recorded.sequence >= head.sequence:
+                if recorded.sequence == head.sequence and recorded.mac != head.mac:
+                    raise HeadFileError(f"{path} records another entry {head.sequence} of the chain")
+                return recorded
+            replace_private(path, json.dumps(fields).encode() + b"\n", self._durable)
+        return head
+
+    def _opened(self, path: Path, organisation: UUID, content: bytes) -> Head:
+        try:
+            fields = json.loads(content)
+            owner, sequence, mac = UUID(fields["organisation"]), fields["sequence"], bytes.fromhex(fields["mac"])
+            key_id, seal = fields["key_id"], bytes.fromhex(fields["seal"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise HeadFileError(f"{path} is not a head file") from None
+        if owner != organisation or type(sequence) is not int or type(key_id) is not str:
+            raise HeadFileError(f"{path} is not a head file of this organisation")
+        head = Head(sequence, mac)
+        key = self._key(path, organisation, key_id)
+        try:
+            expected = _seal(key, organisation, head, key_id)
+        except ValueError:
+            raise HeadFileError(f"{path} holds a head that cannot be") from None
+        if not hmac.compare_digest(expected, seal):
+            raise HeadFileError(f"{path} was changed: its seal does not fit")
+        return head
+
+    def _key(self, path: Path, organisation: UUID, key_id: str) -> bytes:
+        key = self._key_for(organisation, key_id)
+        if key is None:
+            raise HeadKeyMissing(f"{path} is sealed with a key that is not in the key ring")
+        return key
+
+
+def _seal(key: bytes, organisation: UUID, head: Head, key_id: str) -> bytes:
+    name = key_id.encode()
+    if not 0 <= head.sequence <= MAX_SEQUENCE or len(head.mac) != MAC_BYTES or not 1 <= len(name) <= MAX_KEY_ID_BYTES:
+        raise ValueError("a head has a sequence of at least 0, a MAC of 32 bytes and a key id of 1 to 255 bytes")
+    message = SEAL_TAG + organisation.bytes + head.sequence.to_bytes(8, "big") + bytes((len(name),)) + name + head.mac
+    return hmac.digest(key, message, "sha256")

@@ -1,0 +1,169 @@
+"""Which parser reads a file, by its name; and how its bytes become text."""
+
+import codecs
+import re
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from app.providers.parsers.blocks import Parsed, Unsupported
+from app.providers.parsers.html import parse_html
+from app.providers.parsers.markdown import parse_markdown
+from app.providers.parsers.plain import parse_plain
+from app.providers.parsers.python import parse_python
+
+_MARKDOWN = frozenset({".md", ".markdown"})
+_HTML = frozenset({".html", ".htm", ".xhtml"})
+_PYTHON = frozenset({".py", ".pyi"})
+#: Text read without structure: its media type and, for source code, its language.
+_PLAIN: dict[str, tuple[str, str | None]] = {
+    ".txt": ("text/plain", None),
+    ".text": ("text/plain", None),
+    ".rst": ("text/x-rst", None),
+    ".adoc": ("text/asciidoc", None),
+    ".tex": ("text/x-tex", None),
+    ".log": ("text/plain", None),
+    ".csv": ("text/csv", None),
+    ".tsv": ("text/tab-separated-values", None),
+    ".json": ("application/json", "json"),
+    ".jsonl": ("application/jsonl", "json"),
+    ".toml": ("application/toml", "toml"),
+    ".yaml": ("application/yaml", "yaml"),
+    ".yml": ("application/yaml", "yaml"),
+    ".cfg": ("text/plain", "ini"),
+    ".ini": ("text/plain", "ini"),
+    ".conf": ("text/plain", "ini"),
+    ".xml": ("application/xml", "xml"),
+    ".sh": ("text/x-shellscript", "shell"),
+    ".bash": ("text/x-shellscript", "shell"),
+    ".ts": ("text/x-typescript", "typescript"),
+    ".tsx": ("text/x-typescript", "typescript"),
+    ".js": ("text/javascript", "javascript"),
+    ".jsx": ("text/javascript", "javascript"),
+    ".mjs": ("text/javascript", "javascript"),
+    ".cjs": ("text/javascript", "javascript"),
+    ".css": ("text/css", "css"),
+    ".sql": ("application/sql", "sql"),
+    ".graphql": ("application/graphql", "graphql"),
+    ".go": ("text/x-go", "go"),
+    ".rs": ("text/x-rust", "rust"),
+    ".java": ("text/x-java", "java"),
+    ".kt": ("text/x-kotlin", "kotlin"),
+    ".c": ("text/x-c", "c"),
+    ".h": ("text/x-c", "c"),
+    ".cc": ("text/x-c++", "c++"),
+    ".cpp": ("text/x-c++", "c++"),
+    ".hpp": ("text/x-c++", "c++"),
+    ".cs": ("text/x-csharp", "c#"),
+    ".rb": ("text/x-ruby", "ruby"),
+    ".php": ("text/x-php", "php"),
+    ".proto": ("text/x-protobuf", "protobuf"),
+    ".mako": ("text/plain", "mako"),
+    ".mk": ("text/x-makefile", "make"),
+}
+_NAMES: dict[str, tuple[str, str | None]] = {
+    "makefile": ("text/x-makefile", "make"),
+    "dockerfile": ("text/x-dockerfile", "docker"),
+} | dict.fromkeys(
+    (
+        "license",
+        "licence",
+        "notice",
+        "readme",
+        "authors",
+        "contributors",
+        "copying",
+        "changelog",
+        "changes",
+        "codeowners",
+    ),
+    ("text/plain", None),
+)
+
+_SIGNATURES = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"PK\x05\x06", b"%PDF-", b"\x1f\x8b", b"\x7fELF")
+_CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_SAMPLE = 8192
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Four bytes first: the mark of UTF-32 LE begins with that of UTF-16 LE.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def _plain(name: str) -> tuple[str, str | None] | None:
+    path = PurePosixPath(name.lower())
+    return _PLAIN.get(path.suffix) or _NAMES.get(path.name)
+
+
+def supported(name: str) -> bool:
+    """Whether a file of this name or path is one that `parse` reads."""
+    return PurePosixPath(name.lower()).suffix in _MARKDOWN | _HTML | _PYTHON or _plain(name) is not None
+
+
+def clean(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` without NUL and with U+FFFD for each lone surrogate (PostgreSQL stores neither), and what was done."""
+    problems = []
+    if nuls := text.count("\0"):
+        text = text.replace("\0", "")
+        problems.append(f"NUL characters removed: {nuls}.")
+    text, surrogates = _SURROGATE.subn("\ufffd", text)
+    if surrogates:
+        problems.append(f"Lone surrogates replaced: {surrogates}.")
+    return text, tuple(problems)
+
+
+def _characters(data: bytes) -> tuple[str, str | None]:
+    """The decoded text and, where it is not what the bytes say for certain, a problem."""
+    mark, encoding = next((found for found in _MARKS if data.startswith(found[0])), (b"", "utf-8"))
+    body = data[len(mark) :]
+    try:
+        return body.decode(encoding, "surrogatepass"), None
+    except UnicodeDecodeError:
+        repaired = body.decode(encoding, "replace")
+    broken = repaired.count("\ufffd")
+    foreign = len(repaired) - len(repaired.encode("ascii", "ignore")) - broken
+    # A few bad bytes among many good sequences are damage; text of a one-byte encoding has hardly a good one.
+    if mark or foreign > broken:
+        return repaired, f"Bytes that are not {encoding.upper()} replaced: {broken}."
+    try:
+        return data.decode("cp1252"), "Not UTF-8; read as Windows-1252."
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "Not UTF-8; read as Latin-1."
+
+
+def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Text that can be stored, line ends as they were, and the problems met.
+
+    UTF-8; else what a byte order mark says (the mark is dropped); else Windows-1252, else Latin-1.
+    """
+    text, problem = _characters(data)
+    text, repairs = clean(text)
+    return text, ((problem, *repairs) if problem else repairs)
+
+
+def _is_binary(data: bytes) -> bool:
+    # NUL is no sign: a text that holds some is cleaned, and UTF-16 is full of them.
+    sample = data[:_SAMPLE]
+    return data.startswith(_SIGNATURES) or 10 * len(_CONTROLS.findall(sample)) > 3 * len(sample)
+
+
+def parse(name: str, data: bytes) -> Parsed:
+    """The document in `data`, read as its file name or path says; raises `Unsupported`."""
+    if not supported(name):
+        raise Unsupported(f"{name}: no parser reads this kind of file.")
+    if _is_binary(data):
+        raise Unsupported(f"{name}: binary data, not text.")
+    text, problems = decode(data)
+    suffix = PurePosixPath(name.lower()).suffix
+    if suffix in _MARKDOWN:
+        parsed = parse_markdown(text)
+    elif suffix in _HTML:
+        parsed = parse_html(text)
+    elif suffix in _PYTHON:
+        parsed = parse_python(text)
+    else:
+        parsed = parse_plain(text, *(_plain(name) or ("text/plain", None)))
+    return replace(parsed, problems=(*problems, *parsed.problems))

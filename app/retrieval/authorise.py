@@ -1,0 +1,151 @@
+"""R1. From the caller and the named space to the spaces and sources that may be searched, and the point of both clocks.
+
+Old clocks never widen access: grants, spaces and sources count as they stand today, whatever `knownAt` says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from app.domain.contract import Exclusion
+from app.domain.errors import Code, MunimentError
+from app.domain.principal import Level, Permission, Source, Space
+from app.domain.scoring import LEVEL_WEIGHTS
+from app.domain.selection import Reason
+from app.domain.temporal import AsOf
+from app.retrieval.request import RetrievalRequest, clean, space_uuid
+from app.storage import tenancy
+from app.storage.engine import Session
+from app.storage.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Authorised:
+    """What may be searched, and when."""
+
+    scope: Scope
+    target: Space | None
+    spaces: Mapping[UUID, Space]
+    weights: Mapping[Level, float]
+    sources: Mapping[UUID, Source]
+    exclusions: tuple[Exclusion, ...]
+    historical: bool
+    now: datetime
+
+
+async def authorise(
+    session: Session, request: RetrievalRequest, level_weights: Mapping[Level, float] = LEVEL_WEIGHTS
+) -> Authorised:
+    """SPACE_NOT_FOUND for a space that is unknown, malformed or invisible: one answer for all three."""
+    principal = request.principal
+    reach = await tenancy.reach(
+        session,
+        user=principal.id,
+        principals=principal.identities,
+        space_id=_named_id(request),
+        key_path=_named_key(request),
+        known_at=request.known_at,
+    )
+    if reach is None:
+        raise MunimentError(Code.FORBIDDEN, "the token's organisation does not exist")
+    named = request.space_id is not None or request.space_key is not None
+    spaces = {UUID(row["id"]): _space(row) for row in reach.spaces if _may_search(row)}
+    target = None if reach.target is None else reach.target[-1]
+    if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reach.spaces):
+        raise _not_found()
+    known = {UUID(row["id"]): _source(row) for row in reach.sources}
+    permitted = {id: source for id, source in known.items() if source.space_id in spaces}
+    wanted = {id: source for id, source in permitted.items() if _wanted(source, request)}
+    return Authorised(
+        scope=Scope(
+            session.organisation,
+            AsOf(request.as_of or reach.now, reach.known_at),
+            present=reach.known_at == reach.clock,
+        ),
+        target=spaces.get(target) if target else None,
+        spaces=spaces,
+        weights={**level_weights, **{Level(level): float(weight) for level, weight in reach.weights.items()}},
+        sources=wanted,
+        exclusions=_filtered(permitted, wanted),
+        historical=reach.known_at < reach.clock or (request.as_of is not None and request.as_of < reach.now),
+        now=reach.now,
+    )
+
+
+def _not_found() -> MunimentError:
+    return MunimentError(Code.SPACE_NOT_FOUND, "no such space", "spaceId")
+
+
+def _named_id(request: RetrievalRequest) -> UUID | None:
+    if request.space_id is None:
+        return None
+    named = space_uuid(request.space_id)
+    if named is None:
+        raise _not_found()
+    return named
+
+
+def _named_key(request: RetrievalRequest) -> str | None:
+    if request.space_key is None:
+        return None
+    try:
+        key = clean(request.space_key, "spaceKey", 2000)
+    except MunimentError as error:
+        raise _not_found() from error
+    return key.strip("/") or "/"
+
+
+def _may_search(row: Mapping[str, Any]) -> bool:
+    return row["own"] or Permission.SEARCH.value in row["permissions"]
+
+
+def _space(row: Mapping[str, Any]) -> Space:
+    return Space(
+        id=UUID(row["id"]),
+        level=Level(row["level"]),
+        key_path=row["key_path"],
+        name=row["name"],
+        path=tuple(UUID(step) for step in row["path"]),
+    )
+
+
+def _source(row: Mapping[str, Any]) -> Source:
+    synced = row["synced_at"]
+    return Source(
+        id=UUID(row["id"]),
+        space_id=UUID(row["space_id"]),
+        kind=row["kind"],
+        provider=row["provider"],
+        name=row["name"],
+        classification=row["classification"],
+        language=row["language"],
+        index_version=row["index_version"],
+        access_policy=row["access_policy"],
+        synced_at=datetime.fromisoformat(synced) if synced else None,
+    )
+
+
+def _wanted(source: Source, request: RetrievalRequest) -> bool:
+    kinds, providers = request.parameters.source_kinds, request.parameters.providers
+    return (kinds is None or source.kind in kinds) and (providers is None or source.provider in providers)
+
+
+def _filtered(permitted: Mapping[UUID, Source], wanted: Mapping[UUID, Source]) -> tuple[Exclusion, ...]:
+    """What the caller's own filters set aside, by provider and kind, in sources."""
+    aside: dict[tuple[str, str], int] = {}
+    for id, source in permitted.items():
+        if id not in wanted:
+            aside[source.provider, source.kind] = aside.get((source.provider, source.kind), 0) + 1
+    return tuple(
+        Exclusion(
+            Reason.CALLER_FILTER,
+            "authorise",
+            provider,
+            kind,
+            count,
+            "The request's own filters set these sources aside.",
+        )
+        for (provider, kind), count in sorted(aside.items())
+    )

@@ -1,0 +1,19 @@
+"""R9. The token budget cuts last, and ranking is never touched."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from app.domain.budget import trim
+from app.domain.selection import Reason, Selection
+from app.retrieval.request import Parameters
+from app.storage.passages import Passage
+
+STAGE = "budget"
+
+
+def budget(selection: Selection, texts: Mapping[UUID, Passage], parameters: Parameters) -> tuple[Selection, int | None]:
+    """The selection within the budget, and the smallest budget that would have kept one more passage."""
+    counted = selection.rewrite(replace(item, tokens=texts[item.id].tokens) for item in selection.kept)
+    cut = trim(counted.kept, parameters.token_budget, parameters.budget_strategy)
+    return counted.drop(STAGE, dict.fromkeys(cut.dropped, Reason.TOKEN_BUDGET)), cut.one_more

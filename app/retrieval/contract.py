@@ -1,0 +1,106 @@
+"""R10. What was given, what was left out and why, and what a careful reader should know."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from app.domain.contract import Exclusion, Limitation, LimitationCode, summarise
+from app.domain.selection import Reason, Selection
+from app.retrieval.answer import Delivered, SourceSummary
+from app.retrieval.authorise import Authorised
+from app.retrieval.gather import Gathered
+from app.storage.passages import Passage
+
+
+def deliver(selection: Selection, texts: Mapping[UUID, Passage], authorised: Authorised) -> tuple[Delivered, ...]:
+    """The kept passages in order, numbered from 1 as their citations are."""
+    return tuple(
+        Delivered(
+            index=number,
+            candidate=item,
+            passage=texts[item.id],
+            source=authorised.sources[item.source_id],
+            space=authorised.spaces[item.space_id],
+            content_sha256=item.text_sha256.hex(),
+        )
+        for number, item in enumerate(selection.kept, 1)
+    )
+
+
+def exclusions(selection: Selection, authorised: Authorised, asked: bool) -> tuple[Exclusion, ...]:
+    """Counts by reason. Nothing here speaks of a space or a source that the caller may not see."""
+    gathered = {item.provider for item in selection.kept} | {item.candidate.provider for item in selection.excluded}
+    silent = sorted({source.provider for source in authorised.sources.values()} - gathered) if asked else []
+    return (
+        *authorised.exclusions,
+        *(
+            Exclusion(
+                Reason.NO_RESULTS, "gather", provider, None, None, "The provider was searched and nothing matched."
+            )
+            for provider in silent
+        ),
+        *summarise(selection.excluded),
+    )
+
+
+def summarise_sources(delivered: Sequence[Delivered]) -> tuple[SourceSummary, ...]:
+    """One line a source that contributed, in the order of first appearance."""
+    by_source: dict[UUID, list[Delivered]] = {}
+    for item in delivered:
+        by_source.setdefault(item.source.id, []).append(item)
+    return tuple(
+        SourceSummary(items[0].source, len(items), sum(item.passage.tokens for item in items))
+        for items in by_source.values()
+    )
+
+
+def limitations(
+    delivered: Sequence[Delivered],
+    authorised: Authorised,
+    gathered: Gathered,
+    *,
+    asked: bool,
+    one_more: int | None,
+    dropped: int,
+) -> tuple[Limitation, ...]:
+    found = [
+        Limitation(LimitationCode.SCOPE_APPLIED, "Only spaces and sources that the caller may search were searched.")
+    ]
+    if not delivered:
+        found.append(Limitation(LimitationCode.NO_CONTEXT, "Nothing matched within the caller's scope."))
+    if authorised.historical:
+        found.append(
+            Limitation(LimitationCode.HISTORICAL_READ, "The answer is as of an earlier moment of one or both clocks.")
+        )
+    if asked and gathered.vector_mode == "off":
+        found.append(Limitation(LimitationCode.TEXT_ONLY, "Only the text of the question was searched for."))
+    if asked and gathered.text_query_empty:
+        found.append(
+            Limitation(LimitationCode.TEXT_QUERY_EMPTY, "The question holds no word that a text search could use.")
+        )
+    if gathered.without_embedding:
+        found.append(
+            Limitation(
+                LimitationCode.STALE_EMBEDDINGS,
+                "Some candidates have no embedding of the current model yet; their similarity counts 0.",
+                gathered.without_embedding,
+            )
+        )
+    if one_more is not None and dropped:
+        found.append(
+            Limitation(
+                LimitationCode.BUDGET_TOO_SMALL,
+                f"A budget of {one_more} tokens would have kept one more passage.",
+                one_more,
+            )
+        )
+    if any(item.source.synced_at is None for item in delivered):
+        found.append(
+            Limitation(LimitationCode.MISSING_SYNC_TIMESTAMP, "When some of the sources were last synced is not known.")
+        )
+    if any(item.source.access_policy is None for item in delivered):
+        found.append(
+            Limitation(
+                LimitationCode.MISSING_SOURCE_ACCESS_POLICY, "Some of the sources carry no access policy of their own."
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,162 @@
+"""R2. The text and vector legs name candidates; each candidate then gets both of its true signals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.domain import lexical
+from app.domain.errors import Code, MunimentError
+from app.domain.lexical import Analyser
+from app.domain.scoring import LEG_CANDIDATES, normalise_text, normalise_vector
+from app.domain.selection import Candidate, Scores, Selection
+from app.retrieval.authorise import Authorised
+from app.retrieval.question import Question
+from app.retrieval.timing import Stopwatch
+from app.storage import passages, search_text, search_vector
+from app.storage.engine import Session
+from app.storage.passages import Named
+
+#: A lexeme found in more than this share of the searched chunks chooses no rows, as long as rarer ones find enough.
+COMMON = 0.05
+#: Below this many chunks a lexeme is never called common: scoring them all costs next to nothing.
+FEW = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The candidates, how the vector leg ran (`exact` or `off`), and what the reader should know of the search."""
+
+    selection: Selection
+    vector_mode: str
+    indexes: tuple[str, ...] = ()
+    text_query_empty: bool = False
+    without_embedding: int = 0
+
+
+NOTHING = Gathered(Selection(()), "off")
+
+
+async def gather(
+    session: Session,
+    authorised: Authorised,
+    question: Question | None,
+    analysers: Mapping[str, Analyser],
+    watch: Stopwatch,
+) -> Gathered:
+    if question is None or not authorised.sources:
+        return NOTHING
+    with watch.stage("text"):
+        query = await _query(session, authorised, question, analysers)
+        found = await _text_leg(session, authorised, query) if query else []
+    if question.vector is not None:
+        with watch.stage("vector"):
+            found += await _vector_leg(session, authorised, question)
+    rows = await passages.named(
+        session,
+        authorised.scope,
+        list(dict.fromkeys(found)),
+        query=question.vector,
+        model=question.model,
+        terms=search_text.term_vector(query.weights) if query else None,
+    )
+    return Gathered(
+        selection=Selection(tuple(_candidate(row, authorised, query) for row in rows)),
+        vector_mode="off" if question.vector is None else "exact",
+        indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:exact:{question.model}"),
+        text_query_empty=query is None,
+        without_embedding=0 if question.vector is None else sum(row.similarity is None for row in rows),
+    )
+
+
+async def _vector_leg(session: Session, authorised: Authorised, question: Question) -> list[UUID]:
+    assert question.vector is not None
+    assert question.model is not None
+    hits = await search_vector.search(
+        session,
+        authorised.scope,
+        sources=list(authorised.sources),
+        query=question.vector,
+        model=question.model,
+        limit=LEG_CANDIDATES,
+    )
+    return [hit.chunk_id for hit in hits]
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The question's lexemes over the searched spaces: the keys of each, rarest first, and the weights that score."""
+
+    keys: list[tuple[int, list[int]]]
+    weights: dict[int, float]
+    greatest: float
+    chunks: int
+
+
+async def _query(
+    session: Session, authorised: Authorised, question: Question, analysers: Mapping[str, Analyser]
+) -> _Query | None:
+    """None when the question holds no lexeme to search for."""
+    wanted: dict[str, float] = {}
+    for language in sorted({source.language for source in authorised.sources.values()}):
+        for lexeme, weight in analysers[language].query_terms(question.text).items():
+            wanted[lexeme] = max(weight, wanted.get(lexeme, 0.0))
+    if not wanted:
+        return None
+    spaces = sorted({source.space_id for source in authorised.sources.values()})
+    keys = {lexeme: [lexical.key(space, lexical.lexeme_id(lexeme)) for space in spaces] for lexeme in wanted}
+    counted = await search_text.frequencies(
+        session, authorised.scope, spaces, [key for group in keys.values() for key in group]
+    )
+    held = {lexeme: sum(counted.by_key.get(key, 0) for key in group) for lexeme, group in keys.items()}
+    weights = {
+        lexical.dimension(lexical.lexeme_id(lexeme)): weight * lexical.idf(held[lexeme], counted.chunks)
+        for lexeme, weight in wanted.items()
+    }
+    rarest_first = sorted(wanted, key=lambda lexeme: (held[lexeme], lexeme))
+    return _Query(
+        keys=[(held[lexeme], keys[lexeme]) for lexeme in rarest_first],
+        weights=weights,
+        greatest=sum(weights.values()),
+        chunks=counted.chunks,
+    )
+
+
+async def _text_leg(session: Session, authorised: Authorised, query: _Query) -> list[UUID]:
+    """Rare lexemes choose the rows first; while too few come back, the next commoner ones join them."""
+    common = max(COMMON * query.chunks, FEW)
+    taken = max(1, sum(held <= common for held, _ in query.keys))
+    while True:
+        hits = await search_text.search(
+            session,
+            authorised.scope,
+            sources=list(authorised.sources),
+            keys=[key for _, group in query.keys[:taken] for key in group],
+            terms=search_text.term_vector(query.weights),
+            limit=LEG_CANDIDATES,
+        )
+        if len(hits) >= LEG_CANDIDATES or taken == len(query.keys):
+            return [hit.chunk_id for hit in hits]
+        taken += 1
+
+
+def _candidate(row: Named, authorised: Authorised, query: _Query | None) -> Candidate:
+    """The organisation is checked again here: one missed predicate must not become another tenant's answer."""
+    source = authorised.sources.get(row.source_id)
+    space = authorised.spaces.get(row.space_id)
+    if row.organisation != authorised.scope.organisation or source is None or space is None:
+        raise MunimentError(Code.INTERNAL, "a row from outside the permitted scope was refused")
+    return Candidate(
+        id=row.chunk_id,
+        document_id=row.document_id,
+        source_id=row.source_id,
+        space_id=row.space_id,
+        level=space.level,
+        provider=source.provider,
+        kind=source.kind,
+        text_sha256=row.text_sha256,
+        scores=Scores(
+            vector=None if row.similarity is None else normalise_vector(row.similarity),
+            text=None if query is None or not row.bm25 else normalise_text(row.bm25, query.greatest),
+            level_weight=authorised.weights[space.level],
+        ),
+    )

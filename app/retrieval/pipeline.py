@@ -1,0 +1,78 @@
+"""The order of a retrieval, and nothing else. Read this and you know the system."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.contract import VERSION
+from app.domain.lexical import Analyser
+from app.domain.principal import Level
+from app.providers.embedder.base import Embedder
+from app.providers.ids import new_id
+from app.retrieval.answer import Answer, Contract, SearchMeta
+from app.retrieval.authorise import authorise
+from app.retrieval.budget import budget
+from app.retrieval.cap import cap
+from app.retrieval.contract import deliver, exclusions, limitations, summarise_sources
+from app.retrieval.gather import gather
+from app.retrieval.question import ask
+from app.retrieval.rank import rank
+from app.retrieval.record import record
+from app.retrieval.redact import redact
+from app.retrieval.request import RetrievalRequest
+from app.retrieval.timing import Stopwatch
+from app.storage import passages
+from app.storage.engine import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Everything a retrieval needs from outside. `embedder` None searches by text alone."""
+
+    database: Database
+    embedder: Embedder | None
+    analysers: Mapping[str, Analyser]
+    level_weights: Mapping[Level, float]
+
+    async def retrieve(self, request: RetrievalRequest) -> Answer:
+        """One question, one snapshot, one record; the answer exists only once the record is durable."""
+        watch = Stopwatch()
+        question = await ask(request.query, self.embedder, watch)
+        async with self.database.snapshot(request.principal.organisation) as session:
+            authorised = await authorise(session, request, self.level_weights)
+            gathered = await gather(session, authorised, question, self.analysers, watch)
+            capped = cap(rank(gathered.selection), request.parameters)
+            texts = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
+            with watch.stage("redact"):
+                redacted, texts = redact(capped, texts)
+            selection, one_more = budget(redacted, texts, request.parameters)
+            delivered = deliver(selection, texts, authorised)
+            contract = Contract(
+                version=VERSION,
+                request_id=new_id(),
+                operation="retrieve",
+                issued_at=authorised.now,
+                actor_type=request.principal.actor_type.value,
+                api_key_id=request.principal.api_key_id,
+                valid_at=authorised.scope.as_of.valid_at,
+                known_at=authorised.scope.as_of.system_at,
+                parameters=request.parameters,
+                indexes=gathered.indexes,
+            )
+            attribution_id = new_id()
+            with watch.stage("record"):
+                await record(session, request, authorised, question, contract, delivered, attribution_id)
+        dropped = len(redacted.kept) - len(selection.kept)
+        return Answer(
+            contract=contract,
+            query=request.query,
+            passages=delivered,
+            exclusions=exclusions(selection, authorised, question is not None),
+            limitations=limitations(
+                delivered, authorised, gathered, asked=question is not None, one_more=one_more, dropped=dropped
+            ),
+            sources=summarise_sources(delivered),
+            tokens_total=sum(item.passage.tokens for item in delivered),
+            dropped_count=dropped,
+            attribution_id=attribution_id,
+            search=SearchMeta(watch.timings, gathered.vector_mode, len(selection.gathered)),
+        )

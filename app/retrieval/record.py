@@ -1,0 +1,93 @@
+"""R11. The attribution event: stored in the snapshot's own transaction, before any passage leaves."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from app.domain.canonical import canonical, fixed
+from app.domain.instant import format_instant
+from app.retrieval.answer import Contract, Delivered
+from app.retrieval.authorise import Authorised
+from app.retrieval.question import Question
+from app.retrieval.redact import POLICY_VERSION
+from app.retrieval.request import Parameters, RetrievalRequest
+from app.storage import queue
+from app.storage.engine import Session
+
+CATEGORY = "context_attribution"
+
+
+async def record(
+    session: Session,
+    request: RetrievalRequest,
+    authorised: Authorised,
+    question: Question | None,
+    contract: Contract,
+    delivered: Sequence[Delivered],
+    attribution_id: UUID,
+) -> None:
+    """Store the event and commit. ATTRIBUTION_FAILED when it cannot be: the caller then gets no passage."""
+    event = _event(request, authorised, question, contract, delivered, attribution_id)
+    await queue.store(session, attribution_id, canonical(event))
+
+
+def _event(
+    request: RetrievalRequest,
+    authorised: Authorised,
+    question: Question | None,
+    contract: Contract,
+    delivered: Sequence[Delivered],
+    attribution_id: UUID,
+) -> dict[str, Any]:
+    """What was delivered, to whom, from where, as of when. No text of a passage and none of the question."""
+    principal = request.principal
+    return {
+        "category": CATEGORY,
+        "attributionId": str(attribution_id),
+        "requestId": str(contract.request_id),
+        "organisationId": str(principal.organisation),
+        "userId": str(principal.id),
+        "actorType": principal.actor_type.value,
+        "apiKeyId": str(principal.api_key_id) if principal.api_key_id else None,
+        "client": {
+            "id": principal.client.id,
+            "name": principal.client.name,
+            "version": principal.client.version,
+        },
+        "sessionId": request.session_id,
+        "spaceId": str(authorised.target.id) if authorised.target else None,
+        "lensId": None,
+        "issuedAt": format_instant(contract.issued_at),
+        "validAt": format_instant(contract.valid_at),
+        "knownAt": format_instant(contract.known_at),
+        "querySha256": None if question is None else hashlib.sha256(question.text.encode()).hexdigest(),
+        "parameters": _parameters(contract.parameters),
+        "model": None if question is None or question.vector is None else question.model,
+        "policyVersion": POLICY_VERSION,
+        "indexes": list(contract.indexes),
+        "sourceIds": sorted({str(item.source.id) for item in delivered}),
+        "chunks": [
+            {
+                "chunkId": str(item.candidate.id),
+                "documentId": str(item.candidate.document_id),
+                "sourceId": str(item.source.id),
+                "sha256": item.content_sha256,
+                "indexVersion": item.passage.index_version,
+            }
+            for item in delivered
+        ],
+    }
+
+
+def _parameters(parameters: Parameters) -> dict[str, Any]:
+    return {
+        "topK": parameters.top_k,
+        "maxPerLevel": parameters.max_per_level,
+        "maxPassagesPerDocument": parameters.max_passages_per_document,
+        "minScore": None if parameters.min_score is None else fixed(parameters.min_score),
+        "tokenBudget": parameters.token_budget,
+        "budgetStrategy": parameters.budget_strategy.value,
+        "sourceKinds": None if parameters.source_kinds is None else list(parameters.source_kinds),
+        "providers": None if parameters.providers is None else list(parameters.providers),
+    }

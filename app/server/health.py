@@ -1,0 +1,23 @@
+"""`/healthz`: the process lives. `/readyz`: it can answer. Neither says anything about content."""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from app.domain.errors import MunimentError
+
+
+async def _alive(_request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _ready(request: Request) -> Response:
+    try:
+        await request.app.state.services.database.ping()
+    except MunimentError:
+        return JSONResponse({"status": "unavailable"}, status_code=503)
+    return JSONResponse({"status": "ok"})
+
+
+def health_routes() -> list[BaseRoute]:
+    return [Route("/healthz", _alive), Route("/readyz", _ready)]

@@ -1,0 +1,43 @@
+"""Every setting, from `MUNIMENT_*` variables. Read by the composition root and the command line only."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Where things are kept, what is listened on, what is searched with, whose tokens are believed."""
+
+    model_config = SettingsConfigDict(env_prefix="MUNIMENT_", env_file=None)
+
+    home: Path = Field(
+        Path(".muniment"), description="Folder of all that is kept on disk: database, keys, chain heads."
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
+    database_url: str | None = Field(
+        None, description="A PostgreSQL (16 or later, pgvector 0.8 or later) to use instead of the embedded one."
+    )
+    migration_database_url: str | None = Field(
+        None, description="The same database as the owner of its tables; without it `MUNIMENT_DATABASE_URL` migrates."
+    )
+    pool_size: int = Field(16, ge=1, le=200, description="Database connections a process.")
+    search_backend: Literal["exact", "text"] = Field(
+        "exact", description="`exact`: text and exact cosine. `text`: text alone."
+    )
+    embedder: Literal["local", "hash", "none"] = Field(
+        "local", description="`local`: the packaged MiniLM. `hash`: no model, for tests. `none`: text search alone."
+    )
+    level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
+    keys: SecretStr | None = Field(
+        None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
+    )
+    jwt_key: Path | None = Field(
+        None, description="Public key (PEM) or secret that signs tokens. Without it a development key in the home."
+    )
+    jwt_algorithm: Literal["HS256", "RS256", "ES256", "EdDSA"] = Field("EdDSA", description="Algorithm of that key.")
+    jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
+    jwt_audience: str = Field("muniment", description="Audience that a token must name.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")

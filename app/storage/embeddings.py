@@ -1,0 +1,106 @@
+"""The embedding queue and the embeddings that it leads to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from sqlalchemy import text
+
+from app.storage.engine import Session, WriteSession
+from app.storage.scope import believed_now, tenant
+
+#: How long a claim on the queue holds: many times what a batch takes.
+LEASE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A chunk without its embedding."""
+
+    chunk_id: UUID
+    title: str
+    heading_path: list[str]
+    text: str
+
+
+_ORGANISATIONS = text("SELECT DISTINCT organisation_id FROM embedding_queue")
+_CLAIM = text(
+    f"""
+    WITH claimed AS (
+        UPDATE embedding_queue q SET claimed_until = now() + :lease
+        WHERE {tenant("q")} AND q.chunk_id IN (
+            SELECT w.chunk_id FROM embedding_queue w
+            WHERE {tenant("w")} AND (w.claimed_until IS NULL OR w.claimed_until < now())
+            ORDER BY w.position LIMIT :limit FOR UPDATE SKIP LOCKED)
+        RETURNING q.chunk_id, q.position
+    )
+    SELECT q.chunk_id, v.title, c.heading_path, t.text
+    FROM claimed q
+    JOIN chunks c ON {believed_now("c")} AND c.id = q.chunk_id
+    JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
+    JOIN LATERAL (SELECT v.title FROM document_versions v WHERE {tenant("v")} AND v.document_id = c.document_id
+        AND v.content_sha256 = c.content_sha256 ORDER BY v.system_from LIMIT 1) v ON true
+    ORDER BY q.position
+    """
+)
+_DEPTH = text(f"SELECT count(*) FROM embedding_queue q WHERE {tenant('q')}")
+_ATTACH = text(
+    f"""
+    WITH vectors AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:vectors AS halfvec[])) AS n(id, vector)
+    ), done AS (
+        DELETE FROM embedding_queue q USING vectors n WHERE {tenant("q")} AND q.chunk_id = n.id RETURNING q.chunk_id
+    )
+    INSERT INTO embeddings (organisation_id, live, chunk_id, model, space_id, source_id, vector, valid_from, valid_to,
+        system_from)
+    SELECT c.organisation_id, c.valid_to IS NULL, c.id, :model, c.space_id, c.source_id, n.vector, c.valid_from,
+        c.valid_to, :stamp
+    FROM vectors n JOIN done ON done.chunk_id = n.id JOIN chunks c ON {believed_now("c")} AND c.id = n.id
+    ON CONFLICT DO NOTHING
+    """
+)
+_COVERAGE = text(
+    f"SELECT count(*) FILTER (WHERE EXISTS (SELECT FROM embeddings e WHERE {tenant('e')} AND e.live "
+    "AND e.chunk_id = c.id AND e.model = :model)) AS embedded, count(*) AS chunks "
+    f"FROM chunks c WHERE {believed_now('c')} AND c.valid_to IS NULL"
+)
+
+
+async def waiting_organisations(session: Session) -> list[UUID]:
+    """Needs the workers' view."""
+    return [row.organisation_id for row in await session.rows(_ORGANISATIONS)]
+
+
+async def claim(session: Session, limit: int) -> list[Waiting]:
+    """The next chunks to embed. They are this worker's for a while; if it dies, another takes them then."""
+    rows = await session.rows(_CLAIM, {"organisation": session.organisation, "limit": limit, "lease": LEASE})
+    return [Waiting(*row) for row in rows]
+
+
+async def attach(session: WriteSession, ids: Sequence[UUID], vectors: NDArray[np.float32], model: str) -> None:
+    """Store the embeddings, stamped now, and take their chunks off the queue; one closed meanwhile is passed over."""
+    await session.run(
+        _ATTACH,
+        {
+            "organisation": session.organisation,
+            "ids": list(ids),
+            "vectors": [HalfVector(vector) for vector in vectors],
+            "model": model,
+            "stamp": session.stamp,
+        },
+    )
+
+
+async def depth(session: Session) -> int:
+    return int(await session.value(_DEPTH, {"organisation": session.organisation}))
+
+
+async def coverage(session: Session, model: str) -> tuple[int, int]:
+    """(live chunks with an embedding of the model, live chunks)."""
+    row = await session.row(_COVERAGE, {"organisation": session.organisation, "model": model})
+    assert row is not None
+    return row.embedded, row.chunks

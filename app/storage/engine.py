@@ -1,0 +1,173 @@
+"""The pool of connections, and the two ways to use one: read a snapshot, or write one stamped transaction."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from pgvector.asyncpg import register_vector
+from sqlalchemy import Executable, Row, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.domain.errors import Code, MunimentError
+
+#: The role that the application acts as: it owns no table, so row security binds it.
+ROLE = "muniment_app"
+
+# Local to the transaction, so that it holds behind a pooler in transaction mode too. Plans are made for the values at
+# hand: a plan for any array of keys would be a guess.
+_ENTER = text(
+    f"SELECT set_config('role', '{ROLE}', true), set_config('muniment.organisation', :organisation, true), "
+    "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
+)
+_STAMP = text(
+    "UPDATE organisation_clocks SET system_at = greatest(clock_timestamp(), system_at + interval '1 microsecond') "
+    "WHERE organisation_id = :organisation RETURNING system_at"
+)
+
+
+class Session:
+    """One open transaction, bound to one organisation (or to the workers' view across all of them)."""
+
+    def __init__(self, connection: AsyncConnection, organisation: UUID | None) -> None:
+        self._connection = connection
+        self._organisation = organisation
+
+    @property
+    def organisation(self) -> UUID:
+        if self._organisation is None:
+            raise LookupError("a worker's view has no organisation of its own")
+        return self._organisation
+
+    async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+        return (await self._connection.execute(statement, parameters)).all()
+
+    async def row(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Row[Any] | None:
+        return (await self._connection.execute(statement, parameters)).first()
+
+    async def value(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Any:
+        return (await self._connection.execute(statement, parameters)).scalar()
+
+    async def run(
+        self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> int:
+        """Execute for effect; a list of parameter sets is sent in one pipeline. Returns the rows touched."""
+        if isinstance(parameters, list) and not parameters:
+            return 0
+        return (await self._connection.execute(statement, parameters)).rowcount
+
+    async def commit(self) -> None:
+        """Make everything so far durable, now rather than when the block ends. Nothing may follow."""
+        await self._connection.commit()
+
+    async def stream(self, statement: Executable, parameters: Mapping[str, Any]) -> AsyncIterator[Sequence[Row[Any]]]:
+        """Rows in batches through a server-side cursor: constant memory."""
+        result = await self._connection.stream(statement, parameters, execution_options={"yield_per": 2000})
+        async for batch in result.partitions():
+            yield batch
+
+
+class WriteSession(Session):
+    """A transaction that holds its organisation's clock row to commit. `stamp` is its instant of system time."""
+
+    def __init__(self, connection: AsyncConnection, organisation: UUID, stamp: datetime) -> None:
+        super().__init__(connection, organisation)
+        self.stamp = stamp
+
+
+class Database:
+    """A pool over one PostgreSQL. A connection is taken for one transaction, never while anything else is awaited."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def connect(cls, url: str, pool_size: int = 16, pool_timeout: float = 5.0) -> "Database":
+        engine = create_async_engine(
+            url, pool_size=pool_size, max_overflow=0, pool_timeout=pool_timeout, pool_pre_ping=False
+        )
+
+        @event.listens_for(engine.sync_engine, "connect")
+        def _codecs(connection: "_Adapted", _record: object) -> None:
+            connection.run_async(register_vector)
+
+        return cls(engine)
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def _transaction(self, isolation: str, organisation: UUID | None) -> AsyncIterator[AsyncConnection]:
+        try:
+            async with self._engine.connect() as connection:
+                await connection.execution_options(isolation_level=isolation)
+                await connection.execute(
+                    _ENTER,
+                    {
+                        "organisation": str(organisation) if organisation else "",
+                        "worker": "" if organisation else "on",
+                    },
+                )
+                yield connection
+                await connection.commit()
+        except PoolTimeout as error:
+            raise MunimentError(Code.SEARCH_UNAVAILABLE, "every database connection is in use") from error
+        except (DBAPIError, OSError) as error:
+            if _unreachable(error):
+                raise MunimentError(Code.SEARCH_UNAVAILABLE, "the database cannot be reached") from error
+            raise
+
+    @asynccontextmanager
+    async def snapshot(self, organisation: UUID) -> AsyncIterator[Session]:
+        """One repeatable-read transaction: every statement sees what the first one saw."""
+        async with self._transaction("REPEATABLE READ", organisation) as connection:
+            yield Session(connection, organisation)
+
+    @asynccontextmanager
+    async def unstamped(self, organisation: UUID) -> AsyncIterator[Session]:
+        """A transaction that writes no fact (evidence, queues): the clock does not move."""
+        async with self._transaction("READ COMMITTED", organisation) as connection:
+            yield Session(connection, organisation)
+
+    @asynccontextmanager
+    async def write(self, organisation: UUID) -> AsyncIterator[WriteSession]:
+        """One transaction of facts. It takes the organisation's clock first, so writers of one organisation take turns
+        and a snapshot that sees a clock value sees every row stamped up to it and none after."""
+        async with self._transaction("READ COMMITTED", organisation) as connection:
+            stamp = (await connection.execute(_STAMP, {"organisation": organisation})).scalar()
+            if stamp is None:
+                raise MunimentError(Code.NOT_FOUND, "no such organisation")
+            yield WriteSession(connection, organisation, stamp)
+
+    @asynccontextmanager
+    async def across(self) -> AsyncIterator[Session]:
+        """The workers' view: the queues and clocks of every organisation, to read."""
+        async with self._transaction("READ COMMITTED", None) as connection:
+            yield Session(connection, None)
+
+    async def ping(self) -> None:
+        """Raise unless the database answers and its tables are there."""
+        async with self.across() as session:
+            await session.value(text("SELECT count(*) FROM (SELECT 1 FROM organisation_clocks LIMIT 1) AS one"))
+
+
+class _Adapted(Protocol):
+    """SQLAlchemy's asyncpg connection, as its connect event hands it over."""
+
+    def run_async(self, function: Any) -> Any: ...
+
+
+def _unreachable(error: BaseException) -> bool:
+    """Whether the connection was lost or refused, as opposed to a statement that failed."""
+    if isinstance(error, DBAPIError):
+        if error.connection_invalidated:
+            return True
+        sqlstate = str(getattr(error.orig, "sqlstate", "") or "")
+        return sqlstate.startswith(("08", "57P")) or isinstance(
+            getattr(error.orig, "__cause__", None), OSError | asyncio.TimeoutError
+        )
+    return isinstance(error, OSError)

@@ -1,0 +1,156 @@
+"""The chained evidence: appended by the sequencer, streamed by the verifier, looked up by those who may see it."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.domain.chain import EMPTY, Entry, Head
+from app.storage.engine import Session
+from app.storage.scope import tenant
+
+# One sequencer an organisation at a time; the others pass on.
+_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended(CAST(:organisation AS text), 7))")
+_HEAD = text(f"SELECT e.sequence, e.mac FROM evidence e WHERE {tenant('e')} ORDER BY e.sequence DESC LIMIT 1")
+_APPEND = text(
+    "INSERT INTO evidence (organisation_id, sequence, id, payload, previous_mac, mac, key_id, queued_at) "
+    "SELECT :organisation, * FROM unnest(CAST(:sequences AS bigint[]), CAST(:ids AS uuid[]), "
+    "CAST(:payloads AS bytea[]), CAST(:previous_macs AS bytea[]), CAST(:macs AS bytea[]), CAST(:key_ids AS text[]), "
+    "CAST(:queued_at AS timestamptz[]))"
+)
+
+
+async def try_lock(session: Session) -> bool:
+    """Become the organisation's sequencer until the transaction ends; False when another process is."""
+    return bool(await session.value(_LOCK, {"organisation": str(session.organisation)}))
+
+
+async def head(session: Session) -> Head:
+    row = await session.row(_HEAD, {"organisation": session.organisation})
+    return EMPTY if row is None else Head(row.sequence, row.mac)
+
+
+_MAC_AT = text(f"SELECT e.mac FROM evidence e WHERE {tenant('e')} AND e.sequence = :sequence")
+
+
+async def mac_at(session: Session, sequence: int) -> bytes | None:
+    """The MAC of one entry; None when there is none."""
+    mac: bytes | None = await session.value(_MAC_AT, {"organisation": session.organisation, "sequence": sequence})
+    return mac
+
+
+async def append(
+    session: Session, entries: Sequence[Entry], ids: Sequence[UUID], queued_at: Sequence[datetime]
+) -> None:
+    await session.run(
+        _APPEND,
+        {
+            "organisation": session.organisation,
+            "sequences": [entry.sequence for entry in entries],
+            "ids": list(ids),
+            "payloads": [entry.payload for entry in entries],
+            "previous_macs": [entry.previous_mac for entry in entries],
+            "macs": [entry.mac for entry in entries],
+            "key_ids": [entry.key_id for entry in entries],
+            "queued_at": list(queued_at),
+        },
+    )
+
+
+_STREAM = text(
+    "SELECT e.sequence, e.key_id, e.previous_mac, e.mac, e.payload FROM evidence e "
+    f"WHERE {tenant('e')} AND e.sequence >= :first AND e.sequence <= :last ORDER BY e.sequence"
+)
+
+
+async def stream(session: Session, first: int = -(2**62), last: int = 2**62) -> AsyncIterator[list[Entry]]:
+    """Entries by sequence, in batches."""
+    parameters = {"organisation": session.organisation, "first": first, "last": last}
+    async for batch in session.stream(_STREAM, parameters):
+        yield [Entry._make(row) for row in batch]
+
+
+_COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id"
+_BY = {"id": "r.id = :value", "request": "r.request_id = :value"}
+_FIND = {
+    by: text(
+        f"SELECT {_COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND {condition} "
+        f"UNION ALL SELECT {_COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} AND {condition} "
+        "ORDER BY sequence NULLS LAST, queued_at, id LIMIT :limit"
+    )
+    for by, condition in _BY.items()
+}
+
+
+async def find_record(session: Session, id: UUID) -> Any | None:
+    """A record by its id, chained or still queued (`sequence` None)."""
+    return await session.row(_FIND["id"], {"organisation": session.organisation, "value": id, "limit": 1})
+
+
+async def find_request(session: Session, request_id: str, limit: int) -> Sequence[Any]:
+    """Every record of a request, in chain order, queued ones last."""
+    return await session.rows(
+        _FIND["request"], {"organisation": session.organisation, "value": request_id, "limit": limit}
+    )
+
+
+_LINK = text(
+    "INSERT INTO response_links (organisation_id, attribution_id, response_id, user_id) "
+    "VALUES (:organisation, :attribution, :response, :user) ON CONFLICT DO NOTHING"
+)
+
+
+async def link(session: Session, attribution: UUID, response: str, user: UUID) -> bool:
+    """False when the response was linked before."""
+    return (
+        await session.run(
+            _LINK,
+            {"organisation": session.organisation, "attribution": attribution, "response": response, "user": user},
+        )
+        == 1
+    )
+
+
+_VERIFIED = text(
+    "INSERT INTO chain_verifications (organisation_id, id, started_at, finished_at, verdict, first_bad_sequence, "
+    "checked_records, requested_by, duration_ms) VALUES (:organisation, :id, :started, clock_timestamp(), :verdict, "
+    ":first_bad, :checked, :requested_by, "
+    "CAST(extract(epoch FROM clock_timestamp() - CAST(:started AS timestamptz)) * 1000 AS int))"
+)
+
+
+async def record_verification(
+    session: Session,
+    *,
+    id: UUID,
+    started: datetime,
+    verdict: str,
+    first_bad: int | None,
+    checked: int,
+    requested_by: UUID | None,
+) -> None:
+    await session.run(
+        _VERIFIED,
+        {
+            "organisation": session.organisation,
+            "id": id,
+            "started": started,
+            "verdict": verdict,
+            "first_bad": first_bad,
+            "checked": checked,
+            "requested_by": requested_by,
+        },
+    )
+
+
+_HEAD_AGE = text(
+    f"SELECT e.sequence, e.appended_at FROM evidence e WHERE {tenant('e')} ORDER BY e.sequence DESC LIMIT 1"
+)
+
+
+async def head_age(session: Session) -> tuple[int, datetime | None]:
+    """(last sequence, when it was appended); (0, None) for an empty chain."""
+    row = await session.row(_HEAD_AGE, {"organisation": session.organisation})
+    return (0, None) if row is None else (row.sequence, row.appended_at)

@@ -1,0 +1,84 @@
+"""Whose rows, and at which point of both clocks: the only place where these predicates are written.
+
+Every fragment speaks of one alias and binds `:organisation`, `:valid_at` and `:known_at`.
+
+A reading is *present* when its `known_at` is the clock of its own snapshot: then every stored row is already known and
+a row is believed exactly while `system_to IS NULL`. Present readings use the partial indexes over live rows, and look
+among the rest only for rows whose valid time has an end that is still to come.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.domain.temporal import AsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tenant and the point of both clocks that a statement reads at."""
+
+    organisation: UUID
+    as_of: AsOf
+    present: bool
+
+    @property
+    def parameters(self) -> dict[str, UUID | datetime]:
+        bound: dict[str, UUID | datetime] = {"organisation": self.organisation, "valid_at": self.as_of.valid_at}
+        if not self.present:
+            bound["known_at"] = self.as_of.system_at
+        return bound
+
+
+def tenant(alias: str) -> str:
+    return f"{alias}.organisation_id = :organisation"
+
+
+def believed_now(alias: str) -> str:
+    """Part of today's belief."""
+    return f"{tenant(alias)} AND {alias}.system_to IS NULL"
+
+
+def known(alias: str, instant: str = ":known_at") -> str:
+    """Believed at a point of system time."""
+    return (
+        f"{tenant(alias)} AND {alias}.system_from <= {instant} "
+        f"AND ({alias}.system_to IS NULL OR {alias}.system_to > {instant})"
+    )
+
+
+def valid(alias: str, instant: str = ":valid_at") -> str:
+    """True at a point of valid time."""
+    return (
+        f"({alias}.valid_from IS NULL OR {alias}.valid_from <= {instant}) "
+        f"AND ({alias}.valid_to IS NULL OR {alias}.valid_to > {instant})"
+    )
+
+
+def visible(alias: str, present: bool) -> str:
+    """On both clocks, for rows that are reached by their key."""
+    return f"{believed_now(alias) if present else known(alias)} AND {valid(alias)}"
+
+
+def branches(alias: str, present: bool) -> list[tuple[bool, str]]:
+    """The same rows as `visible`, cut so that each part has an index made for it: (live or not, predicate)."""
+    started = f"({alias}.valid_from IS NULL OR {alias}.valid_from <= :valid_at)"
+    if present:
+        return [
+            (True, f"{believed_now(alias)} AND {alias}.valid_to IS NULL AND {started}"),
+            (
+                False,
+                f"{believed_now(alias)} AND {alias}.valid_to IS NOT NULL AND {alias}.valid_to > :valid_at "
+                f"AND {started}",
+            ),
+        ]
+    return [
+        (
+            True,
+            f"{believed_now(alias)} AND {alias}.valid_to IS NULL AND {alias}.system_from <= :known_at AND {started}",
+        ),
+        (
+            False,
+            f"({alias}.system_to IS NOT NULL OR {alias}.valid_to IS NOT NULL) AND {known(alias)} AND {valid(alias)}",
+        ),
+    ]

@@ -1,0 +1,92 @@
+"""The text leg: BM25 over hashed lexemes. Rare lexemes choose the rows, all lexemes score them.
+
+A posting's `terms` hold the saturated term weights of its chunk and the query's vector the weight of each lexeme, so
+BM25 is an inner product. `keys` hash (space, lexeme): the index is cut by space, and other tenants cost nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from uuid import UUID
+
+from pgvector import SparseVector
+from sqlalchemy import TextClause, text
+
+from app.storage.engine import Session
+from app.storage.scope import Scope, branches, known
+from app.storage.tables import DIMENSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that a leg named, with the leg's raw signal."""
+
+    chunk_id: UUID
+    signal: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """In how many chunks each key was counted, and how many chunks the searched spaces held."""
+
+    by_key: dict[int, int]
+    chunks: int
+
+
+_STATISTICS = text(
+    f"""
+    SELECT NULL AS key, coalesce(sum(n.chunk_count), 0) AS frequency FROM lexical_statistics n
+    WHERE {known("n")} AND n.space_id = ANY(CAST(:spaces AS uuid[]))
+    UNION ALL SELECT f.key, f.frequency FROM lexeme_frequencies f
+    WHERE {known("f")} AND f.key = ANY(CAST(:keys AS bigint[]))
+    """
+)
+
+
+async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], keys: Sequence[int]) -> Frequencies:
+    """Document frequencies as they were known at the scope's point of system time."""
+    rows = await session.rows(
+        _STATISTICS,
+        {
+            "organisation": scope.organisation,
+            "known_at": scope.as_of.system_at,
+            "spaces": list(spaces),
+            "keys": list(keys),
+        },
+    )
+    return Frequencies({row.key: row.frequency for row in rows if row.key is not None}, int(rows[0].frequency))
+
+
+@cache
+def _leg(present: bool) -> TextClause:
+    parts = [
+        f"""
+        (SELECT p.chunk_id, -(p.terms <#> CAST(:terms AS sparsevec)) AS signal FROM postings p
+        WHERE p.keys && CAST(:keys AS bigint[]) AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[]))
+        ORDER BY signal DESC, p.chunk_id LIMIT :limit)
+        """
+        for _, predicate in branches("p", present)
+    ]
+    return text(f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS hits ORDER BY signal DESC, chunk_id LIMIT :limit")
+
+
+async def search(
+    session: Session,
+    scope: Scope,
+    *,
+    sources: Sequence[UUID],
+    keys: Sequence[int],
+    terms: SparseVector,
+    limit: int,
+) -> list[Hit]:
+    """The `limit` best chunks among those that hold one of `keys`, best first, ties by id."""
+    rows = await session.rows(
+        _leg(scope.present),
+        {**scope.parameters, "sources": list(sources), "keys": list(keys), "terms": terms, "limit": limit},
+    )
+    return [Hit(row.chunk_id, row.signal) for row in rows]
+
+
+def term_vector(weights: dict[int, float]) -> SparseVector:
+    """`weights` by dimension (1 … DIMENSIONS), as pgvector keeps it (zero-based)."""
+    return SparseVector({dimension - 1: weight for dimension, weight in weights.items()}, DIMENSIONS)

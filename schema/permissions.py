@@ -1,0 +1,38 @@
+"""Every field of the roots says what it needs; a test fails when one does not.
+
+Where a permission holds depends on the space in question, so the features check it there. What stands here is the
+declaration, and the check that comes first: a valid credential.
+"""
+
+from typing import Any, Final, TypeVar
+
+from strawberry.extensions import FieldExtension
+from strawberry.types.field import StrawberryField
+
+from app.domain.principal import Permission
+
+F = TypeVar("F", bound=StrawberryField)
+
+#: Only a valid credential is needed.
+TOKEN: Final = "token"
+
+
+class Needs(FieldExtension):
+    """Refuses a call without a valid credential, and carries the declared permission for tests and documents."""
+
+    def __init__(self, permission: Permission | str) -> None:
+        self.permission = str(permission)
+
+    async def resolve_async(self, next_: Any, source: Any, info: Any, **kwargs: Any) -> Any:
+        _ = info.context.principal
+        return await next_(source, info, **kwargs)
+
+
+def needs(permission: Permission | str) -> Any:
+    """Declare what a root field needs."""
+
+    def declare(field: F) -> F:
+        field.extensions = [*field.extensions, Needs(permission)]
+        return field
+
+    return declare

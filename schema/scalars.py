@@ -1,0 +1,57 @@
+"""Scalars: instants that are never naive, and integers beyond 2^31."""
+
+from datetime import datetime
+from typing import NewType
+
+import strawberry
+from strawberry.scalars import JSON
+
+from app.domain.errors import bad_input
+from app.domain.instant import format_instant, parse_instant
+
+__all__ = ["JSON", "SCALARS", "BigInt", "Instant"]
+
+Instant = NewType("Instant", datetime)
+BigInt = NewType("BigInt", int)
+
+_GREATEST = 2**63 - 1
+
+
+def _parse_instant(value: object) -> datetime:
+    if not isinstance(value, str):
+        raise bad_input("an instant is a string")
+    return parse_instant(value)
+
+
+def _parse_big_int(value: object) -> int:
+    """A whole number as a JSON number or as a decimal string."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise bad_input("a BigInt is a whole number or a decimal string")
+    try:
+        number = int(value)
+    except ValueError:
+        raise bad_input("a BigInt is a whole number or a decimal string") from None
+    if abs(number) > _GREATEST:
+        raise bad_input("a BigInt has at most 64 bits")
+    return number
+
+
+def _serialise_instant(value: datetime) -> str:
+    return format_instant(value)
+
+
+SCALARS = {
+    Instant: strawberry.scalar(
+        name="Instant",
+        description="A moment with its offset, RFC 3339, microseconds: `2026-07-05T09:30:00.000000Z`. Never naive.",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
+        serialize=_serialise_instant,
+        parse_value=_parse_instant,
+    ),
+    BigInt: strawberry.scalar(
+        name="BigInt",
+        description="A whole number of up to 64 bits, written as a decimal string so that no client rounds it.",
+        serialize=str,
+        parse_value=_parse_big_int,
+    ),
+}

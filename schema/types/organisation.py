@@ -1,0 +1,62 @@
+"""The caller, the spaces, and what the deployment offers."""
+
+import strawberry
+
+from schema.scalars import BigInt, Instant
+from schema.types.enums import SpaceLevel
+
+
+@strawberry.type(description="The authenticated caller.")
+class Me:
+    id: strawberry.ID = strawberry.field(description="Id of the caller in the organisation.")
+    organisation_id: strawberry.ID = strawberry.field(description="The organisation that the token is for.")
+    external_id: str = strawberry.field(description="The token's subject.")
+    actor_type: str = strawberry.field(description="person, agent, application or admin.")
+
+
+@strawberry.type(description="A node of the organisation's tree of spaces.")
+class Space:
+    id: strawberry.ID = strawberry.field(description="Id of the space.")
+    key_path: str = strawberry.field(description="Keys from below the organisation's space, joined by `/`.")
+    level: SpaceLevel = strawberry.field(description="Level of the space.")
+    name: str = strawberry.field(description="Name of the space.")
+
+
+@strawberry.type(description="A default and the most that is served.")
+class ParameterLimits:
+    default: int = strawberry.field(description="In effect when the parameter is not given.")
+    greatest: int = strawberry.field(description="Greater values are lowered to this.")
+
+
+@strawberry.type(description="What a first-party application may rely on.")
+class Capabilities:
+    retrieval: bool = strawberry.field(description="Whether retrieval is served.")
+    top_k: ParameterLimits = strawberry.field(description="Limits of `topK`.")
+    max_per_level: ParameterLimits = strawberry.field(description="Limits of `maxPerLevel`.")
+    max_passages_per_document: ParameterLimits = strawberry.field(description="Limits of `maxPassagesPerDocument`.")
+    token_budget: ParameterLimits = strawberry.field(description="Limits of `tokenBudget`.")
+    embedder_locality: str = strawberry.field(description="in_deployment, external or none.")
+
+
+@strawberry.type(description="How questions and documents are embedded.")
+class EmbeddingStatus:
+    configured: bool = strawberry.field(description="Whether anything embeds.")
+    model: str | None = strawberry.field(description="Name of the model.")
+    dimensions: int | None = strawberry.field(description="Length of its vectors.")
+    locality: str = strawberry.field(description="in_deployment, external or none.")
+
+
+@strawberry.type(
+    description="How the deployment stands, for administrators. Never an address, a key or an error's text."
+)
+class Status:
+    search_backend: str = strawberry.field(description="`exact` or `text`.")
+    embeddings: EmbeddingStatus = strawberry.field(description="The embedder.")
+    chunks: BigInt = strawberry.field(description="Chunks that hold now.")
+    embedded_chunks: BigInt = strawberry.field(description="Those of them with an embedding of the current model.")
+    queue_depth: BigInt = strawberry.field(description="Events that wait to be chained.")
+    embedding_queue_depth: BigInt = strawberry.field(description="Chunks that wait for their embedding.")
+    chain_head_sequence: BigInt = strawberry.field(description="Last sequence of the evidence chain; 0 when empty.")
+    chain_head_age: float | None = strawberry.field(description="Seconds since the last record was chained.")
+    chain_head_at: Instant | None = strawberry.field(description="When the last record was chained.")
+    spaces: int = strawberry.field(description="Spaces of the organisation.")

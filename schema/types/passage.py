@@ -1,0 +1,127 @@
+"""A passage and where it comes from."""
+
+from typing import Self
+
+import strawberry
+
+from app.domain.contract import age_hours
+from app.retrieval.answer import Answer, Delivered
+from schema.scalars import JSON, Instant
+from schema.types.enums import SpaceLevel
+
+
+@strawberry.type(description="An exact place in a version of a document, ready to be cited as `[index]`.")
+class Citation:
+    index: int = strawberry.field(description="Number of the citation, from 1, in the order of the passages.")
+    source_type: str = strawberry.field(description="Kind of the source, such as docs or codebase.")
+    title: str = strawberry.field(description="Title of the document.")
+    external_id: str = strawberry.field(description="The document's name at its source, such as a path.")
+    heading_path: str | None = strawberry.field(description="Headings above the passage, outermost first, by ` > `.")
+    page: int | None = strawberry.field(description="Page, from 1.")
+    sheet: str | None = strawberry.field(description="Name of the sheet.")
+    table: str | None = strawberry.field(description="Name of the table.")
+    row_start: int | None = strawberry.field(description="First row, from 1.")
+    row_end: int | None = strawberry.field(description="Last row, included.")
+    url: str | None = strawberry.field(description="Link to the original.")
+
+    @classmethod
+    def of(cls, item: Delivered) -> Self:
+        passage = item.passage
+        return cls(
+            index=item.index,
+            source_type=item.source.kind,
+            title=passage.title,
+            external_id=passage.external_id,
+            heading_path=" > ".join(passage.heading_path) or None,
+            page=passage.page,
+            sheet=passage.sheet,
+            table=passage.table_name,
+            row_start=passage.row_start,
+            row_end=passage.row_end,
+            url=passage.url,
+        )
+
+
+@strawberry.type(description="The parts of a passage's score: (0.7 · vector + 0.3 · text) · levelWeight.")
+class PassageScores:
+    vector: float | None = strawberry.field(description="1 − cosine distance to the question; absent without a vector.")
+    text: float | None = strawberry.field(description="BM25 in [0, 1]; absent when no word matched.")
+    level_weight: float = strawberry.field(description="Weight of the level of the passage's space.")
+
+
+@strawberry.type(description="How fresh the passage is, as far as it is known.")
+class Freshness:
+    source_created_at: Instant | None = strawberry.field(description="When the original was created.")
+    source_updated_at: Instant | None = strawberry.field(description="When the original was last changed.")
+    ingested_at: Instant = strawberry.field(description="When this version came into the store.")
+    synced_at: Instant | None = strawberry.field(description="When the source was last synchronised.")
+    age_hours: float | None = strawberry.field(description="Hours from `syncedAt` to the answer's `validAt`, to 0.1.")
+
+
+@strawberry.type(description="A text that the model may read, with everything needed to cite and to judge it.")
+class Passage:
+    text: str = strawberry.field(description="The text itself.")
+    score: float = strawberry.field(description="The passage's score; see `scores` for its parts.")
+    tokens: int = strawberry.field(description="Tokens of the text (cl100k_base).")
+    citation: Citation = strawberry.field(description="Where exactly the text stands.")
+    chunk_id: strawberry.ID = strawberry.field(description="Id of the stored slice.")
+    document_id: strawberry.ID = strawberry.field(description="Id of the document.")
+    source_id: strawberry.ID = strawberry.field(description="Id of the source.")
+    space_id: strawberry.ID = strawberry.field(description="Id of the space.")
+    space_key: str = strawberry.field(description="Key path of the space.")
+    level: SpaceLevel = strawberry.field(description="Level of the space.")
+    provider: str = strawberry.field(description="Where the source comes from, such as git or filesystem.")
+    updated_at: Instant | None = strawberry.field(description="When the original was last changed, if known.")
+    valid_from: Instant | None = strawberry.field(description="Since when the text holds in the world; null: always.")
+    valid_to: Instant | None = strawberry.field(description="Until when it holds; null: no end is known.")
+    system_from: Instant = strawberry.field(description="Since when the store has believed so.")
+    confidence: float | None = strawberry.field(description="Confidence recorded with the document, 0 to 1.")
+    epistemic_status: str = strawberry.field(description="observed, told, inferred or assumed.")
+    transform_type: str = strawberry.field(description="How the text came to be, such as ingest or manual.")
+    tags: list[str] = strawberry.field(description="Tags of the document.")
+    freshness: Freshness = strawberry.field(description="How fresh the passage is.")
+    access_policy: JSON | None = strawberry.field(description="Access policy that the source carried at ingest.")
+    content_sha256: str = strawberry.field(description="SHA-256 of the text delivered, as recorded in the evidence.")
+    index_version: int = strawberry.field(description="Index version of the source that the slice belongs to.")
+    scores: PassageScores = strawberry.field(description="The parts of the score.")
+
+    @classmethod
+    def of(cls, item: Delivered, answer: Answer) -> Self:
+        passage, candidate, source = item.passage, item.candidate, item.source
+        valid_at = answer.contract.valid_at
+        return cls(
+            text=passage.text,
+            score=candidate.score,
+            tokens=passage.tokens,
+            citation=Citation.of(item),
+            chunk_id=strawberry.ID(str(candidate.id)),
+            document_id=strawberry.ID(str(candidate.document_id)),
+            source_id=strawberry.ID(str(source.id)),
+            space_id=strawberry.ID(str(item.space.id)),
+            space_key=item.space.key_path,
+            level=item.space.level,
+            provider=source.provider,
+            updated_at=passage.source_updated_at,
+            valid_from=passage.valid_from,
+            valid_to=passage.valid_to,
+            system_from=passage.system_from,
+            confidence=passage.confidence,
+            epistemic_status=passage.epistemic_status,
+            transform_type=passage.transform_type,
+            tags=passage.tags,
+            freshness=Freshness(
+                source_created_at=passage.source_created_at,
+                source_updated_at=passage.source_updated_at,
+                ingested_at=passage.version_system_from,
+                synced_at=source.synced_at,
+                age_hours=None if source.synced_at is None else age_hours(source.synced_at, valid_at),
+            ),
+            access_policy=source.access_policy,
+            content_sha256=item.content_sha256,
+            index_version=passage.index_version,
+            scores=PassageScores(
+                vector=candidate.scores.vector,
+                text=candidate.scores.text,
+                level_weight=candidate.scores.level_weight,
+            ),
+        )
