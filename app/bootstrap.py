@@ -6,32 +6,32 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from alembic.config import Config
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
-
-from alembic import command
 from app.domain.scoring import parse_level_weights
 from app.evidence.sequencer import Sequencer
 from app.identity.development import ALGORITHM, DevelopmentKey
 from app.identity.tokens import TokenVerifier
 from app.ingestion.embedding import EmbeddingWorker
 from app.ingestion.prepare import Preparer
-from app.providers.analysers import analysers
 from app.providers.embedded_postgres import EmbeddedPostgres
 from app.providers.embedder.base import Embedder
 from app.providers.embedder.hashing import HashingEmbedder
 from app.providers.embedder.minilm import MiniLM
 from app.providers.head_file import HeadFile
 from app.providers.keyring import KeyRing
+from app.providers.stemmer import analyser
 from app.providers.tokens import Tokens
 from app.providers.wordpieces import WordPieces
 from app.retrieval.pipeline import Retriever
 from app.settings import Settings
 from app.storage.engine import ROLE, Database
+from app.storage.migration import allow_login, migrate, with_driver
 
 ROOT = Path(__file__).resolve().parent.parent
+ALEMBIC = ROOT / "alembic.ini"
+
+
+def read_settings() -> Settings:
+    return Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Installation:
     def open(cls, settings: Settings) -> "Installation":
         """Start or join the database and bring its tables up to date. Blocks; call it before an event loop runs."""
         if settings.database_url is not None:
-            migrate(settings.migration_database_url or settings.database_url)
-            return cls(_driver(settings.database_url), None)
+            migrate_database(settings)
+            return cls(with_driver(settings.database_url), None)
         embedded = EmbeddedPostgres.start(settings.home)
         try:
-            migrate(embedded.owner_url)
-            asyncio.run(_let_in(embedded.owner_url))
+            migrate(embedded.owner_url, ALEMBIC)
+            asyncio.run(allow_login(embedded.owner_url))
         except BaseException:
             embedded.stop()
             raise
@@ -62,26 +62,12 @@ class Installation:
             self.embedded.stop()
 
 
-def migrate(url: str) -> None:
-    """Bring the tables up to date, as their owner."""
-    config = Config(ROOT / "alembic.ini")
-    config.cmd_opts = None
-    config.attributes["url"] = _driver(url)
-    command.upgrade(config, "head")
-
-
-async def _let_in(owner_url: str) -> None:
-    """The embedded server trusts who reaches its socket; the application's role may log in there."""
-    engine = create_async_engine(owner_url, poolclass=NullPool)
-    async with engine.begin() as connection:
-        await connection.execute(text(f"ALTER ROLE {ROLE} LOGIN"))
-    await engine.dispose()
-
-
-def _driver(url: str) -> str:
-    """The URL with the driver that we speak through."""
-    scheme, separator, rest = url.partition("://")
-    return f"postgresql+asyncpg{separator}{rest}" if scheme in {"postgres", "postgresql"} else url
+def migrate_database(settings: Settings) -> None:
+    """Bring the tables of somebody else's database up to date, as their owner."""
+    url = settings.migration_database_url or settings.database_url
+    if url is None:
+        raise ValueError("MUNIMENT_DATABASE_URL names no database")
+    migrate(url, ALEMBIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +105,6 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     )
     development, tokens = _tokens(settings)
     embedder = _embedder(settings)
-    known = analysers()
     heads = HeadFile(settings.home / "heads", keys.organisation_key)
     database = Database.connect(installation.url, settings.pool_size)
     try:
@@ -129,10 +114,10 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             retriever=Retriever(
                 database,
                 embedder if settings.search_backend != "text" else None,
-                known,
+                analyser,
                 parse_level_weights(settings.level_weights or ""),
             ),
-            preparer=Preparer(WordPieces(), Tokens(), known),
+            preparer=Preparer(WordPieces(), Tokens(), analyser),
             tokens=tokens,
             development=development,
             keys=keys,

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from socket import socket
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -13,7 +14,7 @@ import uvicorn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from app.bootstrap import ROOT, Installation, Services, migrate, services
+from app.bootstrap import ROOT, Installation, Services, migrate_database, services
 from app.domain.chain import Outcome
 from app.domain.errors import MunimentError
 from app.evidence.verification import verify_chain
@@ -68,12 +69,14 @@ def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
 class _Server(uvicorn.Server):
     """Says where it is once it can be reached."""
 
-    started_hook: Callable[[], None] = staticmethod(lambda: None)
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
 
-    async def startup(self, sockets: list[object] | None = None) -> None:
-        await super().startup(sockets)  # type: ignore[arg-type]
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
         if self.started:
-            self.started_hook()
+            self._on_started()
 
 
 @cli.command(epilog="Example: MUNIMENT_PORT=9000 muniment serve")
@@ -93,15 +96,13 @@ def serve(
             access_log=False,
             timeout_graceful_shutdown=10,
         )
-        server = _Server(config)
 
         def started() -> None:
             # The application holds the database from here on, and stops it with itself.
             installation.close()
             _announce(settings, token)
 
-        server.started_hook = started
-        server.run()
+        _Server(config, started).run()
     finally:
         installation.close()
 
@@ -153,7 +154,7 @@ def migrate_() -> None:
     if settings.database_url is None:
         Installation.open(settings).close()
     else:
-        migrate(settings.migration_database_url or settings.database_url)
+        migrate_database(settings)
     out.print("The tables are up to date.")
 
 
@@ -187,8 +188,7 @@ def ingest(
 async def _ingest(
     parts: Services, organisation: UUID, space_key: str, place: Path, name: str, kind: str, language: str
 ) -> Report:
-    if language not in parts.preparer.analysers:
-        raise typer.BadParameter(f"no stemmer for {language}", param_hint="--language")
+    parts.preparer.analyser(language)
     async with parts.database.snapshot(organisation) as session:
         space = await tenancy.find_space(session, space_key)
     if space is None:

@@ -12,11 +12,10 @@ from starlette.routing import Route
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 
-from app.bootstrap import ROOT, Installation, Services, services, workers
+from app.bootstrap import ROOT, Installation, Services, read_settings, services, workers
 from app.server.health import health_routes
 from app.server.log import configure_logging
 from app.server.playground import playground_routes
-from app.settings import Settings
 from schema.build import graphql_schema
 from schema.context import Context
 
@@ -40,7 +39,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 @asynccontextmanager
 async def lifespan(application: Starlette) -> AsyncIterator[None]:
     """Open the database, run the background tasks, and leave nothing running behind."""
-    settings = Settings()
+    settings = read_settings()
     configure_logging(settings.log_level)
     installation = await asyncio.to_thread(Installation.open, settings)
     try:

@@ -23,10 +23,9 @@ class CodedErrors(SchemaExtension):
     def on_operation(self) -> Iterator[None]:
         yield
         result = self.execution_context.result
-        if result is None or not getattr(result, "errors", None):
-            return
-        context: Context = self.execution_context.context
-        result.errors = [coded(error, context) for error in result.errors]
+        errors = getattr(result, "errors", None)
+        if result is not None and errors:
+            result.errors = [coded(error, self.execution_context.context) for error in errors]
 
 
 def coded(error: GraphQLError, context: Context) -> GraphQLError:

@@ -4,6 +4,7 @@ Where a permission holds depends on the space in question, so the features check
 declaration, and the check that comes first: a valid credential.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from strawberry.extensions import FieldExtension
@@ -11,7 +12,7 @@ from strawberry.types.field import StrawberryField
 
 from app.domain.principal import Permission
 
-F = TypeVar("F", bound=StrawberryField)
+F = TypeVar("F")
 
 #: Only a valid credential is needed.
 TOKEN: Final = "token"
@@ -28,10 +29,12 @@ class Needs(FieldExtension):
         return await next_(source, info, **kwargs)
 
 
-def needs(permission: Permission | str) -> Any:
+def needs(permission: Permission | str) -> Callable[[F], F]:
     """Declare what a root field needs."""
 
     def declare(field: F) -> F:
+        if not isinstance(field, StrawberryField):
+            raise TypeError("only a field can need a permission")
         field.extensions = [*field.extensions, Needs(permission)]
         return field
 

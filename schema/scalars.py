@@ -1,7 +1,7 @@
 """Scalars: instants that are never naive, and integers beyond 2^31."""
 
 from datetime import datetime
-from typing import NewType
+from typing import Any, NewType
 
 import strawberry
 from strawberry.scalars import JSON
@@ -11,7 +11,7 @@ from app.domain.instant import format_instant, parse_instant
 
 __all__ = ["JSON", "SCALARS", "BigInt", "Instant"]
 
-Instant = NewType("Instant", datetime)
+Instant = datetime
 BigInt = NewType("BigInt", int)
 
 _GREATEST = 2**63 - 1
@@ -40,7 +40,7 @@ def _serialise_instant(value: datetime) -> str:
     return format_instant(value)
 
 
-SCALARS = {
+SCALARS: dict[object, Any] = {
     Instant: strawberry.scalar(
         name="Instant",
         description="A moment with its offset, RFC 3339, microseconds: `2026-07-05T09:30:00.000000Z`. Never naive.",

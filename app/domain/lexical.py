@@ -60,8 +60,10 @@ _UNSPACED = (
     "\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 )
 
-_ASCII_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|'(?=[A-Za-z0-9]))*")
-_WORD = re.compile(rf"[^\W_](?:[\w{_MARKS}]|'(?=[^\W_]))*|[{_SYMBOLS}]")
+# Signs between blanks count as a word, so that a text of signs only can be found.
+_SIGNS = r"(?<!\S)(?:[^\w\s]|_)++(?!\S)"
+_ASCII_WORD = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9_]|'(?=[A-Za-z0-9]))*|{_SIGNS}", re.ASCII)
+_WORD = re.compile(rf"[^\W_](?:[\w{_MARKS}]|'(?=[^\W_]))*|[{_SYMBOLS}]|{_SIGNS}")
 _RUN = re.compile(rf"[{_UNSPACED}](?:[{_UNSPACED}{_MARKS}])*|[^{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(rf"[^{_MARKS}][{_MARKS}]*")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]").search
@@ -75,7 +77,10 @@ _BOUNDARY = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|_+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as written (NFKC), in order: letters, digits and marks, inner `_` and `'`; symbols singly."""
+    """The words of a text as written (NFKC), in order: letters, digits and marks, with inner `_` and `'`.
+
+    Symbols such as emoji stand singly, other signs only where there are blanks around them.
+    """
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return _WORD.findall(unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).translate(_APOSTROPHES))
@@ -125,9 +130,11 @@ class Analyser:
         """Lexeme → weight of a question; empty when it holds nothing to search for.
 
         A word counts once for each time it is written, a stop word half (`STOP_WORD_WEIGHT`). When every word is a stop
-        word, only those written like a name stay: `Don`, `Can Will`; nothing stays of `the and of`.
+        word, only those written like a name stay: `Don`, `Can Will`; nothing stays of `the and of`. Signs count only
+        where there are no words.
         """
         found = words(text)
+        found = [word for word in found if word[0].isalnum()] or found
         common = [self._is_common(word) for word in found]
         if found and all(common):
             found = _names(found)
@@ -143,6 +150,8 @@ class Analyser:
         return folded in self._stop_words or folded.split("'")[0] in self._stop_words
 
     def _expand(self, word: str) -> tuple[str, ...]:
+        if not word[0].isalnum():
+            return (word[:MAX_LEXEME],)
         found: list[str] = []
         for run in _RUN.findall(word) if _HAS_UNSPACED(word) else (word,):
             if _HAS_UNSPACED(run[0]):

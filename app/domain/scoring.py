@@ -66,7 +66,7 @@ def normalise_text(bm25: float, greatest: float) -> float:
     if bm25 <= 0.0 or greatest <= 0.0:
         return 0.0
     coverage = min(1.0, bm25 / greatest)
-    return 1.0 - (1.0 - coverage) ** max(1.0, greatest / COVERAGE_NATS)
+    return 1.0 - math.pow(1.0 - coverage, max(1.0, greatest / COVERAGE_NATS))
 
 
 def passage_score(vector: float | None, text: float | None, level_weight: float) -> float:

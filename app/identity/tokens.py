@@ -84,4 +84,4 @@ def _uuid(value: object) -> UUID:
 
 
 def _actor(value: object) -> ActorType:
-    return ActorType(value) if value in set(ActorType) else ActorType.PERSON
+    return next((actor for actor in ActorType if actor.value == value), ActorType.PERSON)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.domain import lexical
@@ -32,7 +32,7 @@ class Preparer:
 
     pieces: WordPieces
     tokens: Tokens
-    analysers: Mapping[str, Analyser]
+    analyser: Callable[[str], Analyser]
 
     def content(self, name: str, parsed: Parsed, language: str) -> Content:
         title = parsed.title or name.rsplit("/", 1)[-1]
@@ -56,7 +56,7 @@ class Preparer:
                     start=item.start,
                     end=item.end,
                     place=place,
-                    lexemes=lexical.document_weights(self.analysers[language].lexemes(words)),
+                    lexemes=lexical.document_weights(self.analyser(language).lexemes(words)),
                 )
             )
         return Content(

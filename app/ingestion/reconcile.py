@@ -101,11 +101,11 @@ def plan(
         wanted = tuple(Portion(period, identity) for period in union([*periods, *present.get(identity, [])]))
         change = diff(rows, wanted)
         close += [row.key for row in change.close]
-        for portion in change.insert:
+        for missing in change.insert:
             if rows:
-                derive.append(Derived(rows[0].key, portion.period))
+                derive.append(Derived(rows[0].key, missing.period))
             else:
-                create.append(Created(*facts[identity], portion.period))
+                create.append(Created(*facts[identity], missing.period))
     return Plan(
         tuple(row.key for row in versions_change.close),
         versions_change.insert,

@@ -15,16 +15,15 @@ LANGUAGES: frozenset[str] = frozenset(Stemmer.algorithms()) - {"porter", "dutch_
 SIMPLE = "simple"
 
 # Only the words that build sentences. The package's English list has 1,300, among them `computer`, `file` and `effect`.
-_ENGLISH = frozenset(
-    """
-    a about above after again against all also am an and any are as at be because been before being below between both
-    but by can could did do does doing don down during each few for from further had has have having he her here hers
-    herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off on once
-    only or other ought our ours ourselves out over own same she should so some such than that the their theirs them
-    themselves then there these they this those through to too under until up very was we were what when where which
-    while who whom why will with would you your yours yourself yourselves
-    """.split()
-)
+_ENGLISH = """
+    a about above after again against all also am an and any are aren as at be because been before being below between
+    both but by can could couldn did didn do does doesn doing don down during each few for from further had hadn has
+    hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just me more
+    most mustn my myself needn no nor not now of off on once only or other ought our ours ourselves out over own same
+    she should shouldn so some such than that the their theirs them themselves then there these they this those through
+    to too under until up very was wasn we were weren what when where which while who whom why will with won would
+    wouldn you your yours yourself yourselves
+"""
 
 
 def _snowball(language: str) -> Stem:
@@ -53,4 +52,4 @@ def analyser(language: str) -> Analyser:
         return Analyser(_same)
     if language not in LANGUAGES:
         raise ValueError(f"There is no language {language!r}; there are {', '.join(sorted(LANGUAGES | {SIMPLE}))}.")
-    return Analyser(_snowball(language), _ENGLISH if language == "english" else safe_get_stop_words(language))
+    return Analyser(_snowball(language), _ENGLISH.split() if language == "english" else safe_get_stop_words(language))

@@ -1,6 +1,6 @@
 """R2. The text and vector legs name candidates; each candidate then gets both of its true signals."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -40,13 +40,13 @@ async def gather(
     session: Session,
     authorised: Authorised,
     question: Question | None,
-    analysers: Mapping[str, Analyser],
+    analyser: Callable[[str], Analyser],
     watch: Stopwatch,
 ) -> Gathered:
     if question is None or not authorised.sources:
         return NOTHING
     with watch.stage("text"):
-        query = await _query(session, authorised, question, analysers)
+        query = await _query(session, authorised, question, analyser)
         found = await _text_leg(session, authorised, query) if query else []
     if question.vector is not None:
         with watch.stage("vector"):
@@ -93,12 +93,12 @@ class _Query:
 
 
 async def _query(
-    session: Session, authorised: Authorised, question: Question, analysers: Mapping[str, Analyser]
+    session: Session, authorised: Authorised, question: Question, analyser: Callable[[str], Analyser]
 ) -> _Query | None:
     """None when the question holds no lexeme to search for."""
     wanted: dict[str, float] = {}
     for language in sorted({source.language for source in authorised.sources.values()}):
-        for lexeme, weight in analysers[language].query_terms(question.text).items():
+        for lexeme, weight in analyser(language).query_terms(question.text).items():
             wanted[lexeme] = max(weight, wanted.get(lexeme, 0.0))
     if not wanted:
         return None

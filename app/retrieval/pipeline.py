@@ -1,6 +1,6 @@
 """The order of a retrieval, and nothing else. Read this and you know the system."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.domain.contract import VERSION
@@ -26,11 +26,11 @@ from app.storage.engine import Database
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """Everything a retrieval needs from outside. `embedder` None searches by text alone."""
+    """Everything a retrieval needs from outside. `embedder` None searches by text alone; `analyser` knows languages."""
 
     database: Database
     embedder: Embedder | None
-    analysers: Mapping[str, Analyser]
+    analyser: Callable[[str], Analyser]
     level_weights: Mapping[Level, float]
 
     async def retrieve(self, request: RetrievalRequest) -> Answer:
@@ -39,11 +39,11 @@ class Retriever:
         question = await ask(request.query, self.embedder, watch)
         async with self.database.snapshot(request.principal.organisation) as session:
             authorised = await authorise(session, request, self.level_weights)
-            gathered = await gather(session, authorised, question, self.analysers, watch)
+            gathered = await gather(session, authorised, question, self.analyser, watch)
             capped = cap(rank(gathered.selection), request.parameters)
-            texts = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
+            fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
             with watch.stage("redact"):
-                redacted, texts = redact(capped, texts)
+                redacted, texts = redact(capped, fetched)
             selection, one_more = budget(redacted, texts, request.parameters)
             delivered = deliver(selection, texts, authorised)
             contract = Contract(

@@ -35,7 +35,8 @@ _DOCUMENTS = text(
 )
 _VERSIONS = text(
     "SELECT v.id, v.document_id, v.valid_from, v.valid_to, v.content_sha256, v.external_id, v.title, v.mime, v.url, "
-    "CAST(v.confidence AS float8), v.epistemic_status, v.transform_type, v.tags, v.etag, v.source_created_at, "
+    "CAST(v.confidence AS float8) AS confidence, v.epistemic_status, v.transform_type, v.tags, v.etag, "
+    "v.source_created_at, "
     f"v.source_updated_at FROM document_versions v WHERE {believed_now('v')} "
     "AND v.document_id = ANY(CAST(:documents AS uuid[])) ORDER BY v.valid_from NULLS FIRST"
 )
@@ -53,17 +54,37 @@ async def believed(session: Session, source: UUID, keys: Sequence[str]) -> dict[
     named = {"organisation": session.organisation, "documents": [row.id for row in found]}
     versions: dict[UUID, list[Row[UUID, DocumentFacts]]] = {}
     for row in await session.rows(_VERSIONS, named):
-        facts = DocumentFacts(*row[4:12], tuple(row[12]), *row[13:16])
-        versions.setdefault(row.document_id, []).append(Row(row.id, Portion(Period(row[2], row[3]), facts)))
+        versions.setdefault(row.document_id, []).append(
+            Row(row.id, Portion(Period(row.valid_from, row.valid_to), _facts(row)))
+        )
     chunks: dict[UUID, list[Row[UUID, bytes]]] = {}
     for row in await session.rows(_CHUNKS, named):
-        chunks.setdefault(row.document_id, []).append(Row(row.id, Portion(Period(row[2], row[3]), row.identity)))
+        chunks.setdefault(row.document_id, []).append(
+            Row(row.id, Portion(Period(row.valid_from, row.valid_to), row.identity))
+        )
     return {
         row.external_key: Believed(
             row.id, row.external_key, tuple(versions.get(row.id, ())), tuple(chunks.get(row.id, ()))
         )
         for row in found
     }
+
+
+def _facts(row: Any) -> DocumentFacts:
+    return DocumentFacts(
+        content_sha256=row.content_sha256,
+        external_id=row.external_id,
+        title=row.title,
+        mime=row.mime,
+        url=row.url,
+        confidence=row.confidence,
+        epistemic_status=row.epistemic_status,
+        transform_type=row.transform_type,
+        tags=tuple(row.tags),
+        etag=row.etag,
+        source_created_at=row.source_created_at,
+        source_updated_at=row.source_updated_at,
+    )
 
 
 async def external_keys(session: Session, source: UUID) -> list[str]:
@@ -173,7 +194,8 @@ _CLOSE_VERSIONS = text(
 _NEW_VERSION = text(
     "INSERT INTO document_versions (organisation_id, id, document_id, source_id, content_sha256, external_id, title, "
     "url, mime, etag, source_created_at, source_updated_at, confidence, epistemic_status, transform_type, tags, "
-    "valid_from, valid_to, system_from) VALUES (:organisation, :id, :document, :source, :content, :external_id, :title, :url, "
+    "valid_from, valid_to, system_from) "
+    "VALUES (:organisation, :id, :document, :source, :content, :external_id, :title, :url, "
     ":mime, :etag, :created, :updated, CAST(:confidence AS float8), :epistemic, :transform, :tags, :valid_from, "
     ":valid_to, :stamp)"
 )

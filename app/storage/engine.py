@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from pgvector.asyncpg import register_vector
@@ -30,6 +30,10 @@ _STAMP = text(
 )
 
 
+#: A row of a statement that is written as text: its columns are known to the reader alone.
+AnyRow: TypeAlias = Row[*tuple[Any, ...]]
+
+
 class Session:
     """One open transaction, bound to one organisation (or to the workers' view across all of them)."""
 
@@ -43,10 +47,10 @@ class Session:
             raise LookupError("a worker's view has no organisation of its own")
         return self._organisation
 
-    async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+    async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[AnyRow]:
         return (await self._connection.execute(statement, parameters)).all()
 
-    async def row(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Row[Any] | None:
+    async def row(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> AnyRow | None:
         return (await self._connection.execute(statement, parameters)).first()
 
     async def value(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Any:
@@ -64,7 +68,7 @@ class Session:
         """Make everything so far durable, now rather than when the block ends. Nothing may follow."""
         await self._connection.commit()
 
-    async def stream(self, statement: Executable, parameters: Mapping[str, Any]) -> AsyncIterator[Sequence[Row[Any]]]:
+    async def stream(self, statement: Executable, parameters: Mapping[str, Any]) -> AsyncIterator[Sequence[AnyRow]]:
         """Rows in batches through a server-side cursor: constant memory."""
         result = await self._connection.stream(statement, parameters, execution_options={"yield_per": 2000})
         async for batch in result.partitions():

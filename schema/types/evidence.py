@@ -1,7 +1,7 @@
 """Records of deliveries, and what a check of their chain says."""
 
 from enum import Enum
-from typing import Self
+from typing import Self, cast
 
 import strawberry
 
@@ -36,7 +36,7 @@ class Attribution:
             state=RecordState.QUEUED if item.sequence is None else RecordState.CHAINED,
             sequence=None if item.sequence is None else BigInt(item.sequence),
             queued_at=item.queued_at,
-            record=item.record,
+            record=cast(JSON, item.record),
         )
 
 

@@ -1,6 +1,6 @@
 """A passage and where it comes from."""
 
-from typing import Self
+from typing import Self, cast
 
 import strawberry
 
@@ -116,7 +116,7 @@ class Passage:
                 synced_at=source.synced_at,
                 age_hours=None if source.synced_at is None else age_hours(source.synced_at, valid_at),
             ),
-            access_policy=source.access_policy,
+            access_policy=cast(JSON, source.access_policy),
             content_sha256=item.content_sha256,
             index_version=passage.index_version,
             scores=PassageScores(

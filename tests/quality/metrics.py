@@ -18,10 +18,10 @@ class Collection(NamedTuple):
 
 
 def load(folder: Path) -> Collection:
-    """Reads `corpus.jsonl` (id → title, text), `queries.jsonl` and `qrels.tsv`; queries without a judgement are left out."""
+    """Reads `corpus.jsonl` (id → title, text), `queries.jsonl` and `qrels.tsv`; unjudged queries are left out."""
 
     def lines(name: str) -> list[dict[str, str]]:
-        return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines() if line]
+        return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").split("\n") if line]
 
     judgements: dict[str, dict[str, int]] = {}
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:

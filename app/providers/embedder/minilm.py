@@ -37,7 +37,7 @@ def load_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-class MiniLmEmbedder:
+class MiniLM:
     """Mean of the last hidden states over the text's word pieces, scaled to unit length.
 
     One single-thread session is shared by two threads, one text a run: faster than batches, and a vector's last bits

@@ -1,0 +1,32 @@
+"""Bringing the tables up to date, as their owner."""
+
+from pathlib import Path
+
+from alembic.config import Config
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from alembic import command
+from app.storage.engine import ROLE
+
+
+def with_driver(url: str) -> str:
+    """A PostgreSQL URL with the driver that we speak through."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql+asyncpg{separator}{rest}" if scheme in {"postgres", "postgresql"} else url
+
+
+def migrate(url: str, configuration: Path) -> None:
+    """Run what `alembic.ini` names. Blocks, and runs an event loop of its own."""
+    config = Config(configuration)
+    config.attributes["url"] = with_driver(url)
+    command.upgrade(config, "head")
+
+
+async def allow_login(owner_url: str) -> None:
+    """The embedded server trusts who reaches its socket; there the application's role may log in."""
+    engine = create_async_engine(owner_url, poolclass=NullPool)
+    async with engine.begin() as connection:
+        await connection.execute(text(f"ALTER ROLE {ROLE} LOGIN"))
+    await engine.dispose()
