@@ -6,6 +6,7 @@ from typing import Any, NewType
 import strawberry
 from strawberry.scalars import JSON
 
+from app.domain.canonical import MAX_SAFE_INTEGER
 from app.domain.errors import bad_input
 from app.domain.instant import format_instant, parse_instant
 
@@ -36,6 +37,11 @@ def _parse_big_int(value: object) -> int:
     return number
 
 
+def _serialise_big_int(value: int) -> int | str:
+    """A JSON number where every reader keeps it exactly, else a string."""
+    return value if abs(value) <= MAX_SAFE_INTEGER else str(value)
+
+
 def _serialise_instant(value: datetime) -> str:
     return format_instant(value)
 
@@ -50,8 +56,8 @@ SCALARS: dict[object, Any] = {
     ),
     BigInt: strawberry.scalar(
         name="BigInt",
-        description="A whole number of up to 64 bits, written as a decimal string so that no client rounds it.",
-        serialize=str,
+        description="A whole number of up to 64 bits: a JSON number up to 2^53 − 1, beyond it a decimal string.",
+        serialize=_serialise_big_int,
         parse_value=_parse_big_int,
     ),
 }

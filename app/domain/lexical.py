@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
 from uuid import UUID
 
 import numpy as np
@@ -62,14 +62,13 @@ _UNSPACED = (
 
 # Signs between blanks count as a word, so that a text of signs only can be found.
 _SIGNS = r"(?<!\S)(?:[^\w\s]|_)++(?!\S)"
-_ASCII_WORD = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9_]|'(?=[A-Za-z0-9]))*|{_SIGNS}", re.ASCII)
-_WORD = re.compile(rf"[^\W_](?:[\w{_MARKS}]|'(?=[^\W_]))*|[{_SYMBOLS}]|{_SIGNS}")
+_ASCII_WORD = re.compile(rf"[A-Za-z0-9]\w*+(?:'[A-Za-z0-9]\w*+)*+|{_SIGNS}", re.ASCII)
+_WORD = re.compile(rf"[^\W_][\w{_MARKS}]*+(?:'[^\W_][\w{_MARKS}]*+)*+|[{_SYMBOLS}]|{_SIGNS}")
 _RUN = re.compile(rf"[{_UNSPACED}](?:[{_UNSPACED}{_MARKS}])*|[^{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(rf"[^{_MARKS}][{_MARKS}]*")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]").search
-_APOSTROPHES = str.maketrans(
-    dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'") | dict.fromkeys("\u00ad\u200d\u2060\ufeff")
-)
+# Spellings of the apostrophe, and characters that are written but not seen.
+_REPLACED = {**dict.fromkeys("\u2018\u2019\u02bc\u2032", "'"), **dict.fromkeys("\u00ad\u200d\u2060\ufeff", "")}
 #: What English appends after an apostrophe and no question is about.
 _CLITICS = frozenset({"s", "t", "d", "m", "ll", "re", "ve"})
 # getFileName → get File Name; HTTPServer2 → HTTP Server 2. Casefolding comes later, so capitals are still there.
@@ -83,7 +82,10 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text)
-    return _WORD.findall(unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).translate(_APOSTROPHES))
+    text = unicodedata.normalize("NFKC", text)
+    for written, meant in _REPLACED.items():
+        text = text.replace(written, meant)
+    return _WORD.findall(text)
 
 
 def _humps(part: str) -> list[str]:
@@ -121,10 +123,9 @@ class Analyser:
 
     def lexemes(self, text: str) -> list[str]:
         """Every lexeme of a document's text, with repetitions, in order."""
-        found: list[str] = []
-        for word in words(text):
-            found.extend(self._cached(word) if len(word) <= MAX_LEXEME else self._expand(word))
-        return found
+        found = words(text)
+        short = max(map(len, found), default=0) <= MAX_LEXEME
+        return list(chain.from_iterable(map(self._cached if short else self._expand, found)))
 
     def query_terms(self, text: str) -> dict[str, float]:
         """Lexeme → weight of a question; empty when it holds nothing to search for.

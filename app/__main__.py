@@ -1,0 +1,5 @@
+"""`python -m app …` is `muniment …`."""
+
+from app.cli import main
+
+main()

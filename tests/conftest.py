@@ -1,0 +1,3 @@
+"""Loads the fixtures; they live in `tests/fixtures`."""
+
+pytest_plugins = ["tests.fixtures.store", "tests.fixtures.server"]
