@@ -11,6 +11,17 @@ from app.storage.tables.documents import (
     texts,
 )
 from app.storage.tables.evidence import attribution_queue, chain_verifications, evidence, response_links
+from app.storage.tables.memory import (
+    client_keys,
+    groups,
+    memberships,
+    memories,
+    memory_accesses,
+    memory_embeddings,
+    memory_proposals,
+    memory_versions,
+    subjects,
+)
 from app.storage.tables.search import (
     DIMENSIONS,
     embedding_queue,
@@ -26,6 +37,7 @@ __all__ = [
     "attribution_queue",
     "chain_verifications",
     "chunks",
+    "client_keys",
     "contents",
     "document_versions",
     "documents",
@@ -33,9 +45,16 @@ __all__ = [
     "embeddings",
     "evidence",
     "grants",
+    "groups",
     "level_weights",
     "lexeme_frequencies",
     "lexical_statistics",
+    "memberships",
+    "memories",
+    "memory_accesses",
+    "memory_embeddings",
+    "memory_proposals",
+    "memory_versions",
     "metadata",
     "organisation_clocks",
     "organisations",
@@ -45,5 +64,6 @@ __all__ = [
     "source_syncs",
     "sources",
     "spaces",
+    "subjects",
     "texts",
 ]

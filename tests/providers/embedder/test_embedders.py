@@ -73,9 +73,7 @@ async def test_no_texts_are_no_rows(embedder):
     assert (await embedder.embed_documents([])).shape == (0, embedder.dimensions)
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 100_000, "\0", "\ufeff", "\u0301", "\u200b", "- - -", "word " * 5000]
-)
+@pytest.mark.parametrize("text", ["a" * 100_000, "\0", "\ufeff", "\u0301", "\u200b", "- - -", "word " * 5000])
 def test_no_text_has_a_zero_or_broken_vector(embedder, text):
     (row,) = embedder.embed([text])
     assert np.isfinite(row).all()

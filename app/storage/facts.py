@@ -1,0 +1,188 @@
+"""One mechanism for every fact on both clocks: read what is believed, let the domain decide, close and insert.
+
+The organisation's clock row is locked first (`WriteSession`), so writers of one organisation take turns and none is
+lost; the exclusion constraint of the table is the second wall. Nothing is edited but `system_to`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.sql.elements import TextClause
+from uuid_utils.compat import uuid7
+
+from app.domain.temporal import ALWAYS, Changes, Op, Period, Portion, Row, Timeline, Version, applied, diff
+from app.storage.engine import AnyRow, Session, WriteSession
+from app.storage.scope import believed_now, known, tenant
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Generic[V]):
+    """A table of versions. `fact` names the fact of a row; `columns` are those of its value, with casts."""
+
+    table: str
+    fact: str
+    columns: Mapping[str, str]
+    encode: Callable[[V], Mapping[str, Any]]
+    decode: Callable[[AnyRow], V]
+
+    async def believed(self, session: Session, facts: Sequence[UUID]) -> dict[UUID, tuple[Row[UUID, V], ...]]:
+        """Today's belief of each fact, in valid order."""
+        found: dict[UUID, list[Row[UUID, V]]] = {fact: [] for fact in facts}
+        for row in await session.rows(self._believed, {"organisation": session.organisation, "facts": list(facts)}):
+            portion = Portion(Period(row.valid_from, row.valid_to), self.decode(row))
+            found[row.fact_id].append(Row(row.row_id, portion))
+        return {fact: tuple(rows) for fact, rows in found.items()}
+
+    async def change(self, session: WriteSession, fact: UUID, op: Op[V], **owner: Any) -> Changes[UUID, V]:
+        """Apply one operation to a fact. `owner` are columns that every row of the fact carries unchanged."""
+        before = (await self.believed(session, [fact]))[fact]
+        return await self.replace(session, fact, before, applied(tuple(row.portion for row in before), op), **owner)
+
+    async def replace(
+        self, session: WriteSession, fact: UUID, before: Sequence[Row[UUID, V]], after: Timeline[V], **owner: Any
+    ) -> Changes[UUID, V]:
+        """Move a fact from one timeline to the next."""
+        changes = diff(before, after)
+        base = {"organisation": session.organisation, "stamp": session.stamp}
+        if changes.close:
+            ids = {**base, "ids": [row.key for row in changes.close]}
+            # What was written at this very instant was never visible: it goes, so that no period of no length stays.
+            await session.run(self._withdraw, ids)
+            await session.run(self._close, ids)
+        await session.run(
+            self._insert(tuple(owner)),
+            [
+                {
+                    **base,
+                    **owner,
+                    **self.encode(portion.value),
+                    "row_id": uuid7(),
+                    "fact": fact,
+                    "valid_from": portion.period.start,
+                    "valid_to": portion.period.end,
+                }
+                for portion in changes.insert
+            ],
+        )
+        return changes
+
+    async def history(
+        self, session: Session, fact: UUID, after: int = 0, limit: int = 1 << 30
+    ) -> list[tuple[UUID, Version[V]]]:
+        """Every rectangle there ever was of a fact, by system time, then valid time."""
+        rows = await session.rows(
+            self._history, {"organisation": session.organisation, "fact": fact, "after": after, "limit": limit}
+        )
+        return [
+            (
+                row.row_id,
+                Version(Period(row.valid_from, row.valid_to), Period(row.system_from, row.system_to), self.decode(row)),
+            )
+            for row in rows
+        ]
+
+    async def timeline(self, session: Session, fact: UUID, known_at: Any) -> list[tuple[UUID, Version[V]]]:
+        """The rectangles that were believed at a point of system time, in valid order."""
+        rows = await session.rows(
+            self._timeline, {"organisation": session.organisation, "fact": fact, "known_at": known_at}
+        )
+        return [
+            (
+                row.row_id,
+                Version(Period(row.valid_from, row.valid_to), Period(row.system_from, row.system_to), self.decode(row)),
+            )
+            for row in rows
+        ]
+
+    async def erase(self, session: WriteSession, fact: UUID, period: Period = ALWAYS, **owner: Any) -> None:
+        """Physical removal of a valid period from every belief there ever was."""
+        for row_id, version in await self.history(session, fact):
+            if not version.valid.overlaps(period):
+                continue
+            await session.run(self._delete, {"organisation": session.organisation, "id": row_id})
+            await session.run(
+                self._restore(tuple(owner)),
+                [
+                    {
+                        "organisation": session.organisation,
+                        **owner,
+                        **self.encode(version.value),
+                        "row_id": uuid7(),
+                        "fact": fact,
+                        "valid_from": rest.start,
+                        "valid_to": rest.end,
+                        "system_from": version.system.start,
+                        "system_to": version.system.end,
+                    }
+                    for rest in version.valid.minus(period)
+                ],
+            )
+
+    @property
+    def _selected(self) -> str:
+        columns = ("valid_from", "valid_to", "system_from", "system_to", *self.columns)
+        return f"f.id AS row_id, f.{self.fact} AS fact_id, {', '.join(f'f.{column}' for column in columns)}"
+
+    @property
+    def _believed(self) -> TextClause:
+        return text(
+            f"SELECT {self._selected} FROM {self.table} f WHERE {believed_now('f')} "
+            f"AND f.{self.fact} = ANY(CAST(:facts AS uuid[])) ORDER BY f.valid_from NULLS FIRST"
+        )
+
+    @property
+    def _history(self) -> TextClause:
+        return text(
+            f"SELECT {self._selected} FROM {self.table} f WHERE {tenant('f')} AND f.{self.fact} = :fact "
+            "ORDER BY f.system_from, f.valid_from NULLS FIRST OFFSET :after LIMIT :limit"
+        )
+
+    @property
+    def _timeline(self) -> TextClause:
+        return text(
+            f"SELECT {self._selected} FROM {self.table} f WHERE {known('f')} AND f.{self.fact} = :fact "
+            "ORDER BY f.valid_from NULLS FIRST"
+        )
+
+    @property
+    def _withdraw(self) -> TextClause:
+        return text(
+            f"DELETE FROM {self.table} f WHERE {tenant('f')} AND f.id = ANY(CAST(:ids AS uuid[])) "
+            "AND f.system_from = :stamp"
+        )
+
+    @property
+    def _close(self) -> TextClause:
+        return text(
+            f"UPDATE {self.table} f SET system_to = :stamp WHERE {believed_now('f')} "
+            "AND f.id = ANY(CAST(:ids AS uuid[]))"
+        )
+
+    @property
+    def _delete(self) -> TextClause:
+        return text(f"DELETE FROM {self.table} f WHERE {tenant('f')} AND f.id = :id")
+
+    def _insert(self, owner: tuple[str, ...]) -> TextClause:
+        return self._statement(owner, ("system_from",), (":stamp",))
+
+    def _restore(self, owner: tuple[str, ...]) -> TextClause:
+        return self._statement(owner, ("system_from", "system_to"), (":system_from", ":system_to"))
+
+    def _statement(self, owner: tuple[str, ...], clocks: tuple[str, ...], values: tuple[str, ...]) -> TextClause:
+        names = ["organisation_id", "id", self.fact, "valid_from", "valid_to", *clocks, *owner, *self.columns]
+        binds = [
+            ":organisation",
+            ":row_id",
+            ":fact",
+            ":valid_from",
+            ":valid_to",
+            *values,
+            *(f":{column}" for column in owner),
+            *(f"CAST(:{column} AS {cast})" if cast else f":{column}" for column, cast in self.columns.items()),
+        ]
+        return text(f"INSERT INTO {self.table} ({', '.join(names)}) VALUES ({', '.join(binds)})")
