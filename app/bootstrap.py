@@ -142,17 +142,16 @@ async def workers(parts: Services) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # What was queued last is chained by the next start at the latest; better now.
-        await parts.sequencer.sweep()
+        await parts.sequencer.finish()
 
 
 def _tokens(settings: Settings) -> tuple[DevelopmentKey | None, TokenVerifier]:
     if settings.jwt_key is not None:
-        return None, TokenVerifier(
+        return None, TokenVerifier.of(
             settings.jwt_key.read_bytes(), settings.jwt_algorithm, settings.jwt_issuer, settings.jwt_audience
         )
     development = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
-    return development, TokenVerifier(development.public_pem, ALGORITHM, settings.jwt_issuer, settings.jwt_audience)
+    return development, TokenVerifier.of(development.public_pem, ALGORITHM, settings.jwt_issuer, settings.jwt_audience)
 
 
 def _embedder(settings: Settings) -> Embedder | None:

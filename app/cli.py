@@ -11,6 +11,7 @@ from uuid import UUID
 
 import typer
 import uvicorn
+from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -23,11 +24,14 @@ from app.ingestion.demo import PROJECT, ensure_demo
 from app.ingestion.report import Report
 from app.ingestion.sources import ensure_source, ingest_place, provider_of
 from app.providers.embedded_postgres import EmbeddedPostgresError
+from app.retrieval.request import SOURCE_KINDS
 from app.server.status import read_status
-from app.settings import Settings
+from app.settings import PREFIX, Settings
 from app.storage import tenancy
 
 T = TypeVar("T")
+
+KINDS = sorted(SOURCE_KINDS)
 
 cli = typer.Typer(
     name="muniment",
@@ -47,8 +51,20 @@ def main() -> None:
     try:
         cli()
     except (MunimentError, EmbeddedPostgresError, ValueError, OSError) as error:
-        err.print(f"muniment: {error}", style="red")
+        err.print(f"muniment: {_sentence(error)}", style="red", soft_wrap=True, markup=False)
         sys.exit(1)
+
+
+def _sentence(error: Exception) -> str:
+    """One line, naming the setting or file to mend; never the value of a setting."""
+    if isinstance(error, ValidationError):
+        return "; ".join(
+            f"{PREFIX}{'_'.join(map(str, item['loc'])).upper()}: {item['msg'].removeprefix('Value error, ')}"
+            for item in error.errors(include_input=False, include_url=False)
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split())
 
 
 def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
@@ -163,11 +179,13 @@ def ingest(
     place: Annotated[Path, typer.Argument(help="A folder, or a git repository with its history.")],
     space: Annotated[str, typer.Option(help="Key path of the space that it belongs to.")] = PROJECT,
     name: Annotated[str | None, typer.Option(help="Name of the source; the folder's by default.")] = None,
-    kind: Annotated[str, typer.Option(help="Kind of the source.")] = "docs",
+    kind: Annotated[str, typer.Option(help=f"Kind of the source: {', '.join(KINDS)}.")] = "docs",
     language: Annotated[str, typer.Option(help="Language of its prose, as Snowball names it.")] = "english",
     organisation: Organisation = ORGANISATION,
 ) -> None:
     """Read a place into a space. Text is searchable at once, embeddings follow; reading twice changes nothing."""
+    if kind not in SOURCE_KINDS:
+        raise typer.BadParameter(f"a kind is one of {', '.join(KINDS)}", param_hint="--kind")
     place = place.resolve()
     if not place.is_dir():
         raise typer.BadParameter(f"{place} is not a folder", param_hint="place")
@@ -212,7 +230,8 @@ async def _ingest(
         err.print(f"{path}: {repair}", soft_wrap=True, markup=False)
     err.print(
         f"{report.documents} documents changed, {report.versions} versions and {report.chunks} chunks written, "
-        f"{len(report.failures)} files could not be read."
+        f"{len(report.failures)} files could not be read.",
+        soft_wrap=True,
     )
     return report
 

@@ -3,20 +3,25 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.domain.errors import MunimentError
+from app.domain.scoring import parse_level_weights
+
+PREFIX = "MUNIMENT_"
 
 
 class Settings(BaseSettings):
     """Where things are kept, what is listened on, what is searched with, whose tokens are believed."""
 
-    model_config = SettingsConfigDict(env_prefix="MUNIMENT_", env_file=None)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=None, env_ignore_empty=True)
 
     home: Path = Field(
         Path(".muniment"), description="Folder of all that is kept on disk: database, keys, chain heads."
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
+    port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
     database_url: str | None = Field(
         None, description="A PostgreSQL (16 or later, pgvector 0.8 or later) to use instead of the embedded one."
     )
@@ -35,9 +40,20 @@ class Settings(BaseSettings):
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
     )
     jwt_key: Path | None = Field(
-        None, description="Public key (PEM) or secret that signs tokens. Without it a development key in the home."
+        None,
+        description="File of the key that tokens are checked with: a public key (PEM), or for HS256 the secret itself. "
+        "Without it a development key in the home.",
     )
     jwt_algorithm: Literal["HS256", "RS256", "ES256", "EdDSA"] = Field("EdDSA", description="Algorithm of that key.")
     jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
     jwt_audience: str = Field("muniment", description="Audience that a token must name.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+
+    @field_validator("level_weights")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        try:
+            parse_level_weights(value or "")
+        except MunimentError as error:
+            raise ValueError(error.message) from None
+        return value

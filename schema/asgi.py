@@ -6,34 +6,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.middleware import Middleware
 from starlette.routing import Route
-from starlette.websockets import WebSocket
-from strawberry.asgi import GraphQL
 
-from app.bootstrap import ROOT, Installation, Services, read_settings, services, workers
+from app.bootstrap import ROOT, Installation, read_settings, services, workers
 from app.server.health import health_routes
 from app.server.log import configure_logging
+from app.server.middleware import BodyLimit, SecurityHeaders
 from app.server.playground import playground_routes
-from schema.build import graphql_schema
-from schema.context import Context
-
-
-class GraphQLEndpoint(GraphQL[Context, None]):
-    """`POST /graphql`. The page that explores it is the playground at `/`, not the library's own."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            graphql_schema,
-            graphql_ide=None,
-            multipart_uploads_enabled=False,
-            subscription_protocols=("graphql-transport-ws",),
-        )
-
-    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
-        parts: Services = request.app.state.services
-        return Context(services=parts, connection=request)
+from schema.endpoint import GraphQLEndpoint
 
 
 @asynccontextmanager
@@ -58,6 +39,7 @@ def create_app() -> Starlette:
             *health_routes(),
             *playground_routes(ROOT / "playground" / "dist"),
         ],
+        middleware=[Middleware(SecurityHeaders), Middleware(BodyLimit)],
         lifespan=lifespan,
     )
 

@@ -1,15 +1,18 @@
 """The schema, put together; no I/O."""
 
 import strawberry
+from graphql import GraphQLError
 from strawberry.extensions import ParserCache, ValidationCache
 from strawberry.schema.config import StrawberryConfig
+from strawberry.types import ExecutionContext
 
-from schema.errors import CodedErrors, ErrorCode
+from schema.errors import CodedErrors
 from schema.mutations.evidence import EvidenceMutations
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.retrieval import RetrievalQueries
 from schema.scalars import SCALARS
+from schema.types.enums import ErrorCode
 
 #: Documents whose parse and validation are remembered: clients send the same few again and again.
 CACHED_DOCUMENTS = 512
@@ -25,7 +28,12 @@ class Mutation(EvidenceMutations):
     pass
 
 
-graphql_schema = strawberry.Schema(
+class Schema(strawberry.Schema):
+    def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
+        """Nothing: the library would log the document, and with it the question. `CodedErrors` logs what is ours."""
+
+
+graphql_schema = Schema(
     query=Query,
     mutation=Mutation,
     types=[ErrorCode],

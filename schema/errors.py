@@ -2,60 +2,86 @@
 
 from collections.abc import Iterator
 
-import strawberry
 import structlog
 from graphql import GraphQLError
+from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import SchemaExtension
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
+from strawberry.types import ExecutionContext
 
-from app.domain.errors import Code, MunimentError
-from schema.context import Context
+from app.domain.errors import Code, MunimentError, bad_input
+from app.server.failure import extensions
+from schema.blame import blamed
 
 log = structlog.get_logger()
 
-ErrorCode = strawberry.enum(
-    Code, name="ErrorCode", description="Every value that `extensions.code` of an error can have."
-)
+#: Refused before anything runs; the endpoint answers them.
+REQUEST_ERRORS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperationTypeError)
 
 
 class CodedErrors(SchemaExtension):
     """Gives each error its code; what was not meant for callers becomes INTERNAL and goes to the log."""
 
     def on_operation(self) -> Iterator[None]:
-        yield
+        try:
+            yield
+        except REQUEST_ERRORS:
+            raise
+        except GraphQLError as error:
+            raise coded(error, self.execution_context) from None
+        except RecursionError:
+            shown = bad_input("the document is nested too deeply")
+            raise coded(GraphQLError(shown.message, original_error=shown), self.execution_context) from None
+        except Exception as error:
+            raise coded(GraphQLError("", original_error=error), self.execution_context) from None
         result = self.execution_context.result
         errors = getattr(result, "errors", None)
         if result is not None and errors:
-            result.errors = [coded(error, self.execution_context.context) for error in errors]
+            result.errors = [coded(error, self.execution_context) for error in errors]
 
 
-def coded(error: GraphQLError, context: Context) -> GraphQLError:
+def coded(error: GraphQLError, execution: ExecutionContext) -> GraphQLError:
     """The same place in the query, with a message and a code that are meant for the caller."""
-    cause = error.original_error
-    while isinstance(cause, GraphQLError) and cause.original_error is not None:
-        cause = cause.original_error
-    field = None
-    if isinstance(cause, MunimentError):
-        code, message, field = cause.code, cause.message, cause.field
-        if error.path is None:  # a value in the document or a variable: the library's text says which
-            message = error.message
-    elif cause is None or isinstance(cause, GraphQLError):
-        code, message = Code.BAD_USER_INPUT, error.message
-    else:
-        code, message = Code.INTERNAL, "an internal error"
-        log.error("graphql.failed", request_id=str(context.request_id), exc_info=cause)
-    if code is Code.INTERNAL:
-        message = "an internal error"
-    shown = MunimentError(code, message, field)
+    request_id = execution.context.request_id
+    shown = _shown(error, execution)
+    if shown.code is Code.INTERNAL:
+        log.error("graphql.failed", request_id=str(request_id), exc_info=_cause(error) or error)
+        shown = MunimentError(Code.INTERNAL, "an internal error")
     return GraphQLError(
-        message,
+        shown.message,
         nodes=error.nodes,
         source=error.source,
         positions=error.positions,
         path=error.path,
-        extensions={
-            "code": code.value,
-            "field": field,
-            "requestId": str(context.request_id),
-            "retryable": shown.retryable,
-        },
+        extensions=extensions(shown, request_id),
     )
+
+
+def _shown(error: GraphQLError, execution: ExecutionContext) -> MunimentError:
+    cause = _cause(error)
+    ours = isinstance(cause, MunimentError)
+    if error.path is None and (cause is None or ours or isinstance(cause, GraphQLError)):
+        # The document, or a value in it or in a variable: the library's sentence says where it stands.
+        field = cause.field if isinstance(cause, MunimentError) else None
+        code = cause.code if isinstance(cause, MunimentError) else Code.BAD_USER_INPUT
+        place = blamed(error, execution.schema._schema, execution.graphql_document, execution.variables)
+        return MunimentError(code, error.message, field or place)
+    if isinstance(cause, MunimentError):
+        return cause
+    if cause is None and _in_document(error):
+        return bad_input(error.message)  # a variable that was found wanting only when an argument used it
+    return MunimentError(Code.INTERNAL, "an internal error")
+
+
+def _cause(error: GraphQLError) -> Exception | None:
+    """What was raised first, below the library's wrappings; None when the library itself raised."""
+    cause = error.original_error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error
+    return cause
+
+
+def _in_document(error: GraphQLError) -> bool:
+    """Whether the library blames a place in the document, not what a resolver gave."""
+    original = error.original_error
+    return isinstance(original, GraphQLError) and bool(original.nodes)

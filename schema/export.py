@@ -1,21 +1,51 @@
-"""Writes `schema/schema.graphql`, or says whether it is what the code has: `python -m schema.export [--check]`."""
+"""Writes what is generated from the code, or says whether it is up to date: `python -m schema.export [--check]`.
+
+That is `schema/schema.graphql` and the permission matrix in `schema/README.md`.
+"""
 
 import sys
 from pathlib import Path
 
 from schema.build import graphql_schema
+from schema.permissions import TOKEN, needed
 
-SDL = Path(__file__).with_name("schema.graphql")
+FOLDER = Path(__file__).parent
+START, END = "<!-- permissions -->\n", "<!-- end of permissions -->"
+
+
+def sdl() -> str:
+    return graphql_schema.as_str().rstrip() + "\n"
+
+
+def permission_matrix() -> str:
+    """One row a root field, in the order of the schema."""
+    rows = ["| | field | needs |", "|---|---|---|"]
+    for root in ("Query", "Mutation"):
+        for field, permission in needed(graphql_schema, root).items():
+            need = "a token" if permission == TOKEN else f"`{permission}`"
+            rows.append(f"| {root} | `{field}` | {need} |")
+    return "\n".join(rows) + "\n"
+
+
+def generated() -> dict[Path, str]:
+    """Every generated file, by its path, as it should be."""
+    readme = FOLDER / "README.md"
+    before, _, rest = readme.read_text().partition(START)
+    _, _, after = rest.partition(END)
+    return {
+        FOLDER / "schema.graphql": sdl(),
+        readme: f"{before}{START}{permission_matrix()}{END}{after}",
+    }
 
 
 def main(arguments: list[str]) -> int:
-    text = graphql_schema.as_str().rstrip() + "\n"
+    stale = [path for path, text in generated().items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:
-        if SDL.read_text() == text:
-            return 0
-        sys.stderr.write("schema/schema.graphql differs from the code: run `make schema` and commit it\n")
-        return 1
-    SDL.write_text(text)
+        for path in stale:
+            sys.stderr.write(f"schema/{path.name} differs from the code: run `make schema` and commit it\n")
+        return 1 if stale else 0
+    for path, text in generated().items():
+        path.write_text(text)
     return 0
 
 

@@ -7,6 +7,7 @@ declaration, and the check that comes first: a valid credential.
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+import strawberry
 from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
@@ -39,3 +40,14 @@ def needs(permission: Permission | str) -> Callable[[F], F]:
         return field
 
     return declare
+
+
+def needed(schema: strawberry.Schema, root: str) -> dict[str, str | None]:
+    """What each field of a root type needs, by its name in the schema; None where nothing is declared."""
+    definition: Any = schema.schema_converter.type_map[root].definition
+    return {
+        schema.config.name_converter.from_field(field): next(
+            (item.permission for item in field.extensions if isinstance(item, Needs)), None
+        )
+        for field in definition.fields
+    }

@@ -1,5 +1,6 @@
 """Scalars: instants that are never naive, and integers beyond 2^31."""
 
+import re
 from datetime import datetime
 from typing import Any, NewType
 
@@ -16,6 +17,7 @@ Instant = datetime
 BigInt = NewType("BigInt", int)
 
 _GREATEST = 2**63 - 1
+_DECIMAL = re.compile(r"-?[0-9]{1,19}")
 
 
 def _parse_instant(value: object) -> datetime:
@@ -28,10 +30,9 @@ def _parse_big_int(value: object) -> int:
     """A whole number as a JSON number or as a decimal string."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise bad_input("a BigInt is a whole number or a decimal string")
-    try:
-        number = int(value)
-    except ValueError:
-        raise bad_input("a BigInt is a whole number or a decimal string") from None
+    if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+        raise bad_input("a BigInt is a whole number or a decimal string")
+    number = int(value)
     if abs(number) > _GREATEST:
         raise bad_input("a BigInt has at most 64 bits")
     return number

@@ -51,15 +51,18 @@ def upgrade() -> None:
 
 
 def _no_overlap() -> None:
-    """Two versions of one document never overlap on both clocks. A range type over uuid stands in for btree_gist."""
+    """Two versions of one fact never overlap on both clocks. Range types of one value stand in for btree_gist."""
     op.execute("CREATE TYPE uuid_range AS RANGE (subtype = uuid)")
-    for table, fact in (("document_versions", "document_id"), ("grants", "id")):
+    op.execute("CREATE TYPE text_range AS RANGE (subtype = text)")
+    for table, fact in (
+        ("document_versions", {"document_id": "uuid_range"}),
+        ("grants", {"principal_id": "uuid_range", "space_id": "uuid_range", "permission": "text_range"}),
+    ):
+        same = ", ".join(f"{kind}({column}, {column}, '[]') WITH &&" for column, kind in fact.items())
         op.execute(
             f"""
             ALTER TABLE {table} ADD CONSTRAINT {table}_no_overlap EXCLUDE USING gist (
-                uuid_range({fact}, {fact}, '[]') WITH &&,
-                tstzrange(valid_from, valid_to) WITH &&,
-                tstzrange(system_from, system_to) WITH &&)
+                {same}, tstzrange(valid_from, valid_to) WITH &&, tstzrange(system_from, system_to) WITH &&)
             """
         )
     for table, fact in (("spaces", "id"), ("sources", "id")):
@@ -149,4 +152,5 @@ def downgrade() -> None:
     for table in ("document_versions", "grants", "spaces", "sources"):
         op.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_no_overlap")
     op.execute("DROP TYPE uuid_range")
+    op.execute("DROP TYPE text_range")
     op.execute("DROP TABLE embeddings_live, embeddings_past")

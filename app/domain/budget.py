@@ -1,6 +1,6 @@
 """The token budget: which passages go so that the total fits. Ranking is never touched."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -30,36 +30,67 @@ def trim(
 ) -> Trim:
     """Fit `kept` (best first, `tokens` set) into `budget`; `used` tokens are already spoken for. None = no budget.
 
-    DROP_LOWEST drops from the lowest score up until the rest fits. PACK goes down the ranking and takes whatever still
-    fits. KEEP_FIRST is DROP_LOWEST, except that the best passage stays whatever its size.
+    DROP_LOWEST drops the lowest score, of equal ones the last, until the rest fits. PACK goes down the ranking and
+    takes whatever still fits. KEEP_FIRST is DROP_LOWEST, except that the first passage stays whatever its size and
+    score.
     """
     if budget is None:
         return Trim(frozenset(), used + sum(item.tokens for item in kept), None)
-    stay = _pack(kept, budget - used) if strategy is BudgetStrategy.PACK else _longest_prefix(kept, budget - used)
-    if strategy is BudgetStrategy.KEEP_FIRST and kept and not stay:
-        stay = {kept[0].id}
-    total = used + sum(item.tokens for item in kept if item.id in stay)
-    dropped = [item for item in kept if item.id not in stay]
-    if not dropped:
-        return Trim(frozenset(), total, None)
-    next_one = min(item.tokens for item in dropped) if strategy is BudgetStrategy.PACK else dropped[0].tokens
-    return Trim(frozenset(item.id for item in dropped), total, total + next_one)
+    room = budget - used
+    match strategy:
+        case BudgetStrategy.PACK:
+            stay, missing = _pack(kept, room)
+        case BudgetStrategy.DROP_LOWEST:
+            stay, missing = _fill(_by_score(kept), room)
+        case BudgetStrategy.KEEP_FIRST:
+            first, rest = kept[:1], _by_score(kept[1:])
+            stay, missing = _fill(rest, room - sum(item.tokens for item in first))
+            stay |= {item.id for item in first}
+    return Trim(
+        frozenset(item.id for item in kept if item.id not in stay),
+        used + sum(item.tokens for item in kept if item.id in stay),
+        None if missing is None else budget + missing,
+    )
 
 
-def _longest_prefix(kept: Sequence[Candidate], room: int) -> set[UUID]:
+def _by_score(kept: Sequence[Candidate]) -> list[Candidate]:
+    """Best score first; equal ones stay as they are ranked."""
+    return sorted(kept, key=lambda item: -item.score)
+
+
+def _fill(kept: Iterable[Candidate], room: int) -> tuple[set[UUID], int | None]:
+    """The longest beginning that fits, and how many tokens the next one lacks."""
     stay: set[UUID] = set()
     for item in kept:
         room -= item.tokens
         if room < 0:
-            break
+            return stay, -room
         stay.add(item.id)
-    return stay
+    return stay, None
 
 
-def _pack(kept: Sequence[Candidate], room: int) -> set[UUID]:
+def _pack(kept: Sequence[Candidate], room: int) -> tuple[set[UUID], int | None]:
+    """Whatever fits, in order, and how many more tokens make it one passage more.
+
+    A greater budget may take a big passage in place of several small ones, so the next ones at which anything changes
+    are tried in turn.
+    """
+    stay, lacks = _packed(kept, room)
+    more, further, missing = stay, lacks, 0
+    while further is not None and len(more) <= len(stay):
+        missing += further
+        more, further = _packed(kept, room + missing)
+    return stay, None if lacks is None else missing
+
+
+def _packed(kept: Sequence[Candidate], room: int) -> tuple[set[UUID], int | None]:
+    """Whatever fits, in order, and the fewest tokens that one of the others lacked when its turn came."""
     stay: set[UUID] = set()
+    lacks: int | None = None
     for item in kept:
         if item.tokens <= room:
             room -= item.tokens
             stay.add(item.id)
-    return stay
+        elif lacks is None or item.tokens - room < lacks:
+            lacks = item.tokens - room
+    return stay, lacks

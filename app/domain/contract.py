@@ -48,12 +48,21 @@ class Exclusion:
 
 
 _SENTENCES = {
+    Reason.PROVIDER_SCOPE: "The caller's key may not read from this provider.",
+    Reason.NO_RESULTS: "The provider was searched and nothing matched.",
+    Reason.CALLER_FILTER: "The request's own filters set these sources aside.",
+    Reason.NOT_YET_VALID: "It was not yet true at the moment that was asked about.",
+    Reason.EXPIRED: "It was no longer true at the moment that was asked about.",
+    Reason.SUPERSEDED: "A later belief has taken its place.",
     Reason.MIN_SCORE: "The score was below the minimum score that was asked for.",
     Reason.PER_LEVEL_CAP: "Enough passages from the same level of the space tree ranked higher.",
     Reason.PER_DOCUMENT_CAP: "Enough passages of the same document ranked higher.",
+    Reason.DIVERSITY: "Passages that ranked higher say much the same.",
     Reason.TOP_K: "More passages ranked higher than were asked for.",
     Reason.TOKEN_BUDGET: "The passage did not fit into the token budget.",
+    Reason.DUPLICATE: "The same text is delivered from another place.",
     Reason.DLP_BLOCKED: "The organisation's data-loss policy bars the content from delivery.",
+    Reason.MISSING_ACCESS_POLICY: "The source carries no access policy, so its content is not delivered.",
     Reason.STALE_INDEX: "The chunk belongs to an index version that is no longer current.",
 }
 

@@ -27,8 +27,8 @@ MAX_LEXEME = 64
 STOP_WORD_WEIGHT = 0.5
 
 #: BM25's saturation and length normalisation (Robertson and Zaragoza, 2009), and the length that counts as average.
-#: The length is fixed so that a stored weight never changes; it is about that of a full chunk.
-K1, B, REFERENCE_LENGTH = 1.2, 0.75, 200
+#: The length is fixed so that a stored weight never changes; it is about that of a full chunk and its title.
+K1, B, REFERENCE_LENGTH = 1.2, 0.75, 128
 
 #: Lexemes are hashed into this many dimensions of a sparse vector, of which one vector holds at most so many.
 DIMENSIONS, MAX_NONZERO = 1_000_000_000, 16_000

@@ -42,6 +42,14 @@ class ActorType(StrEnum):
     PERSON = "person"
 
 
+def parse_id(value: str) -> UUID | None:
+    """None when the text is no UUID: a thing so named is simply not found."""
+    try:
+        return UUID(value)
+    except ValueError:
+        return None
+
+
 def principal_id(organisation: UUID, kind: str, external_id: str) -> UUID:
     """A principal's id follows from who they are, so that nothing need be written when they first appear."""
     return uuid5(organisation, f"{kind}:{external_id}")

@@ -6,7 +6,7 @@ Nothing that was gathered may vanish: `kept` and `excluded` are disjoint and tog
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Self
+from typing import Protocol, Self
 from uuid import UUID
 
 from app.domain.principal import Level
@@ -59,11 +59,22 @@ class Candidate:
     tokens: int = 0
 
 
+class Item(Protocol):
+    """What an account needs of a candidate, be it a chunk or a memory."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Excluded:
     """A candidate that a stage removed."""
 
-    candidate: Candidate
+    candidate: Item
     stage: str
     reason: Reason
 

@@ -10,13 +10,14 @@ from uuid import UUID
 from app.domain.canonical import canonical
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant
-from app.domain.principal import Permission, Principal
+from app.domain.principal import Permission, Principal, parse_id
 from app.providers.ids import new_id
 from app.storage import evidence, queue, tenancy
 from app.storage.engine import Database, Session
 
 LINK_CATEGORY = "context_attribution_link"
 MAX_RESPONSE_ID = 256
+MAX_REQUEST_ID = 128
 MAX_RECORDS = 200
 
 
@@ -36,17 +37,16 @@ class Attribution:
 
 async def find(database: Database, principal: Principal, id: str) -> Attribution:
     """One record by its id. ATTRIBUTION_NOT_FOUND when it is unknown, malformed, or not the caller's to see."""
-    try:
-        key = UUID(id)
-    except ValueError:
-        raise _not_found() from None
+    key = parse_id(id)
+    if key is None:
+        raise _not_found()
     async with database.snapshot(principal.organisation) as session:
         return await _visible(session, principal, await evidence.find_record(session, key))
 
 
 async def find_all(database: Database, principal: Principal, request_id: str) -> list[Attribution]:
     """Every record of a request that the caller may see, in chain order; empty when there is none."""
-    if "\x00" in request_id or len(request_id) > 128:
+    if len(request_id) > MAX_REQUEST_ID or not _is_text(request_id):
         return []
     async with database.snapshot(principal.organisation) as session:
         rows = await evidence.find_request(session, request_id, MAX_RECORDS)
@@ -56,8 +56,8 @@ async def find_all(database: Database, principal: Principal, request_id: str) ->
 
 async def link_response(database: Database, principal: Principal, attribution_id: str, response_id: str) -> None:
     """Append `context_attribution_link`, once for each pair however often and at once it is called."""
-    if not 0 < len(response_id) <= MAX_RESPONSE_ID or "\x00" in response_id:
-        raise bad_input(f"1 to {MAX_RESPONSE_ID} characters", "responseId")
+    if not 0 < len(response_id) <= MAX_RESPONSE_ID or not _is_text(response_id):
+        raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
     attribution = await find(database, principal, attribution_id)
     if attribution.record["category"] == LINK_CATEGORY:
         raise _not_found()
@@ -112,6 +112,11 @@ async def _visible(session: Session, principal: Principal, row: Any | None) -> A
 
 def _attribution(row: Any) -> Attribution:
     return Attribution(row.id, row.sequence, row.queued_at, json.loads(row.payload))
+
+
+def _is_text(value: str) -> bool:
+    """Whether the database can hold it: neither NUL nor half of a surrogate pair."""
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _not_found() -> MunimentError:

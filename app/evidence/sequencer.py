@@ -1,6 +1,7 @@
 """From the queue to the chain. Any number of processes may run it; for each organisation one wins a turn."""
 
 import asyncio
+from time import monotonic
 from uuid import UUID
 
 import structlog
@@ -16,6 +17,9 @@ log = structlog.get_logger()
 #: Events chained in one transaction.
 BATCH = 1000
 
+#: Seconds that an organisation waits after its turn failed.
+REST = 1.0
+
 
 class Sequencer:
     """Chains what the queue holds. A turn is one transaction: killed at any moment, it has happened whole or not."""
@@ -24,12 +28,33 @@ class Sequencer:
         self._database = database
         self._keys = keys
         self._heads = heads
+        self._rests: dict[UUID, float] = {}
 
     async def sweep(self) -> int:
-        """One turn for every organisation with waiting events; the number of records chained."""
+        """One turn for every organisation with waiting events; the number of records chained.
+
+        A turn that fails is logged and stops no other organisation: its events are safe in the queue until a later one.
+        """
         async with self._database.across() as session:
             waiting = await queue.waiting(session)
-        return sum([await self.turn(organisation) for organisation in waiting])
+        chained = 0
+        for organisation in waiting:
+            if self._rests.get(organisation, 0.0) > monotonic():
+                continue
+            try:
+                chained += await self.turn(organisation)
+                self._rests.pop(organisation, None)
+            except Exception:
+                log.exception("sequencer.turn_failed", organisation=str(organisation))
+                self._rests[organisation] = monotonic() + REST
+        return chained
+
+    async def finish(self) -> None:
+        """Chain what was queued last, now rather than at the next start. Nothing is lost when that fails."""
+        try:
+            await self.sweep()
+        except Exception:
+            log.warning("sequencer.unfinished", exc_info=True)
 
     async def turn(self, organisation: UUID) -> int:
         """Chain the oldest waiting events of one organisation; 0 when there are none or another process is at it."""
@@ -79,9 +104,8 @@ class Sequencer:
                 while await self.sweep():
                     pass
             except Exception:
-                # The events are safe in the queue; the next sweep takes them.
                 log.exception("sequencer.failed")
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(REST)
             try:
                 await asyncio.wait_for(rung.wait(), interval)
             except TimeoutError:

@@ -14,12 +14,15 @@ from app.providers.parsers.registry import supported
 
 
 def folder_drafts(folder: Path, known: Iterable[str], now: datetime, report: Report) -> Iterator[Draft]:
-    """One draft a file; then one for each `known` document whose file is gone. Problems go to the report."""
+    """One draft a file; then one for each `known` document whose file is gone. Problems go to the report; what lies
+    in a folder that cannot be read is not gone."""
     seen: set[str] = set()
+    unread: list[str] = []
     for item in walk(folder, supported):
         seen.add(item.path)
         if isinstance(item, FolderProblem):
             report.failures[item.path] = item.reason
+            unread.append("" if item.path == "." else f"{item.path}/")
             continue
         try:
             data = item.read()
@@ -28,7 +31,7 @@ def folder_drafts(folder: Path, known: Iterable[str], now: datetime, report: Rep
             continue
         yield Draft(item.path, (_revision(item, data, now),), continues=True)
     for path in known:
-        if path not in seen:
+        if path not in seen and not path.startswith(tuple(unread)):
             yield Draft(path, (), continues=True, ends=now)
 
 

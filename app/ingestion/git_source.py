@@ -1,9 +1,10 @@
 """A git repository as a source: every file with the periods in which each of its revisions held.
 
-A revision holds from its commit's time to that of the next commit that touches the file; a deletion ends it.
+A revision holds from its commit's time to that of the next commit that touches the file; a deletion ends it. What a
+rewritten history no longer tells is no longer believed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -15,10 +16,16 @@ from app.providers.git_history import FileHistory, read_blob, read_history
 from app.providers.parsers.registry import supported
 
 
-def git_drafts(repository: Path) -> Iterator[Draft]:
-    """One draft a file history, renames followed. Names that no parser reads are passed over."""
+def git_drafts(repository: Path, known: Iterable[str]) -> Iterator[Draft]:
+    """One draft a file history, renames followed; then one for each `known` document that the history does not tell
+    of. Names that no parser reads are passed over."""
+    told: set[str] = set()
     for history in read_history(repository, supported):
+        told.add(history.origin)
         yield Draft(history.origin, tuple(_revisions(repository, history)))
+    for origin in known:
+        if origin not in told:
+            yield Draft(origin, ())
 
 
 def _revisions(repository: Path, history: FileHistory) -> Iterator[Revision]:

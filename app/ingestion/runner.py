@@ -113,7 +113,9 @@ class _Work:
         for draft in drafts:
             known = believed.get(draft.external_key)
             before = () if known is None else tuple(row.portion for row in known.versions)
-            item = Wanted(draft.external_key, self._timeline(draft, before))
+            item = Wanted(
+                draft.external_key, self._timeline(draft, before), continues=before if draft.continues else None
+            )
             if unchanged(item, known):
                 continue
             wanted.append(item)

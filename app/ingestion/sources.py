@@ -76,27 +76,26 @@ async def ingest_place(
     report = Report()
     provider = Provider(source.provider)
     cursor = await asyncio.to_thread(head, place) if provider is Provider.GIT else None
-    if cursor is None or cursor != await _last_cursor(database, organisation, source):
+    async with database.snapshot(organisation) as session:
+        last = await sources.last_sync(session, source.id)
+    if cursor is None or last is None or cursor != last.cursor:
         drafts = await _drafts(database, organisation, source, place, now, report)
         total(len(drafts))
         run = Ingestion(database, organisation, source, preparer, embed)
         await run.run(drafts, report, progress)
     async with database.write(organisation) as session:
-        await sources.record_sync(session, source.id, cursor)
+        # Of two that ran at once neither knows whose writes came last: the next one reads all again.
+        alone = await sources.last_sync(session, source.id) == last
+        await sources.record_sync(session, source.id, cursor if alone else None)
     await refresh_frequencies(database, organisation, source.space_id)
     return report
-
-
-async def _last_cursor(database: Database, organisation: UUID, source: StoredSource) -> str | None:
-    async with database.snapshot(organisation) as session:
-        return await sources.last_cursor(session, source.id)
 
 
 async def _drafts(
     database: Database, organisation: UUID, source: StoredSource, place: Path, now: datetime, report: Report
 ) -> list[Draft]:
-    if source.provider == Provider.GIT:
-        return await asyncio.to_thread(lambda: list(git_drafts(place)))
     async with database.snapshot(organisation) as session:
         known = await documents.external_keys(session, source.id)
+    if source.provider == Provider.GIT:
+        return await asyncio.to_thread(lambda: list(git_drafts(place, known)))
     return await asyncio.to_thread(lambda: list(folder_drafts(place, known, now, report)))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.domain import lexical
@@ -13,7 +13,8 @@ from app.ingestion.prepare import Content
 from app.ingestion.reconcile import Cut, Plan, contents_needed, plan
 from app.providers.ids import new_id
 from app.storage import documents
-from app.storage.documents import Batch, Believed, CopiedChunk, NewChunk, NewVersion
+from app.storage.chunks import CopiedChunk, NewChunk
+from app.storage.documents import Batch, Believed
 from app.storage.engine import Database
 from app.storage.search_text import term_vector
 from app.storage.sources import StoredSource
@@ -28,6 +29,8 @@ class Wanted:
 
     external_key: str
     timeline: Timeline[DocumentFacts]
+    continues: Timeline[DocumentFacts] | None = field(default=None, kw_only=True)
+    """What was believed when the timeline was made from it; None when the timeline stands by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ async def write_batch(
     embed: bool,
 ) -> Written:
     """Write what differs. What is believed is read again under the clock's lock, so that no other writer is undone;
-    `Moved` when that asks for contents that were not prepared."""
+    `Moved` when a timeline continues something else, or needs contents that were not prepared."""
     keys = [item.external_key for item in wanted]
     async with database.write(organisation) as session:
         believed = await documents.believed(session, source.id, keys)
@@ -77,7 +80,8 @@ def _batch(
         known = believed.get(item.external_key)
         before = () if known is None else tuple(row.portion for row in known.versions)
         needed = contents_needed(before, item.timeline)
-        if not needed <= contents.keys():
+        overtaken = item.continues is not None and item.continues != before
+        if overtaken or not needed <= contents.keys():
             raise Moved(item.external_key)
         change = plan(
             () if known is None else known.versions,
@@ -98,9 +102,7 @@ def _batch(
 
 def _add(batch: Batch, source: StoredSource, document: UUID, change: Plan) -> None:
     batch.close_versions += change.close_versions
-    batch.versions += [
-        NewVersion(new_id(), document, portion.period, portion.value) for portion in change.insert_versions
-    ]
+    batch.versions += [(document, portion) for portion in change.insert_versions]
     batch.close_chunks += change.close_chunks
     batch.copies += [CopiedChunk(new_id(), item.chunk_id, item.period) for item in change.derive]
     # What still holds is embedded first: questions about now are the common ones.

@@ -8,6 +8,7 @@ from uuid import UUID
 from app.domain.contract import Exclusion, Limitation
 from app.domain.principal import Source, Space
 from app.domain.selection import Candidate
+from app.retrieval.recall import DeliveredMemory
 from app.retrieval.request import Parameters
 from app.storage.passages import Passage
 
@@ -62,6 +63,8 @@ class Answer:
     contract: Contract
     query: str | None
     passages: tuple[Delivered, ...]
+    memories: tuple[DeliveredMemory, ...]
+    group_memories: tuple[DeliveredMemory, ...]
     exclusions: tuple[Exclusion, ...]
     limitations: tuple[Limitation, ...]
     sources: tuple[SourceSummary, ...]

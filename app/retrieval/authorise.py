@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.domain.contract import Exclusion
+from app.domain.contract import Exclusion, sentence
 from app.domain.errors import Code, MunimentError
-from app.domain.principal import Level, Permission, Source, Space
+from app.domain.principal import Level, Permission, Source, Space, parse_id
 from app.domain.scoring import LEVEL_WEIGHTS
 from app.domain.selection import Reason
 from app.domain.temporal import AsOf
-from app.retrieval.request import RetrievalRequest, clean, space_uuid
+from app.retrieval.request import RetrievalRequest, clean
 from app.storage import tenancy
 from app.storage.engine import Session
 from app.storage.scope import Scope
@@ -81,7 +81,7 @@ def _not_found() -> MunimentError:
 def _named_id(request: RetrievalRequest) -> UUID | None:
     if request.space_id is None:
         return None
-    named = space_uuid(request.space_id)
+    named = parse_id(request.space_id)
     if named is None:
         raise _not_found()
     return named
@@ -94,6 +94,8 @@ def _named_key(request: RetrievalRequest) -> str | None:
         key = clean(request.space_key, "spaceKey", 2000)
     except MunimentError as error:
         raise _not_found() from error
+    if not key:
+        raise _not_found()
     return key.strip("/") or "/"
 
 
@@ -145,7 +147,7 @@ def _filtered(permitted: Mapping[UUID, Source], wanted: Mapping[UUID, Source]) -
             provider,
             kind,
             count,
-            "The request's own filters set these sources aside.",
+            sentence(Reason.CALLER_FILTER),
         )
         for (provider, kind), count in sorted(aside.items())
     )

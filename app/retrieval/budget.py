@@ -12,8 +12,10 @@ from app.storage.passages import Passage
 STAGE = "budget"
 
 
-def budget(selection: Selection, texts: Mapping[UUID, Passage], parameters: Parameters) -> tuple[Selection, int | None]:
+def budget(
+    selection: Selection, texts: Mapping[UUID, Passage], parameters: Parameters, used: int = 0
+) -> tuple[Selection, int | None]:
     """The selection within the budget, and the smallest budget that would have kept one more passage."""
     counted = selection.rewrite(replace(item, tokens=texts[item.id].tokens) for item in selection.kept)
-    cut = trim(counted.kept, parameters.token_budget, parameters.budget_strategy)
+    cut = trim(counted.kept, parameters.token_budget, parameters.budget_strategy, used)
     return counted.drop(STAGE, dict.fromkeys(cut.dropped, Reason.TOKEN_BUDGET)), cut.one_more

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from app.domain.contract import Exclusion, Limitation, LimitationCode, summarise
+from app.domain.contract import Exclusion, Limitation, LimitationCode, sentence, summarise
 from app.domain.selection import Reason, Selection
 from app.retrieval.answer import Delivered, SourceSummary
 from app.retrieval.authorise import Authorised
 from app.retrieval.gather import Gathered
+from app.retrieval.recall import Recalled
 from app.storage.passages import Passage
 
 
@@ -26,19 +27,17 @@ def deliver(selection: Selection, texts: Mapping[UUID, Passage], authorised: Aut
     )
 
 
-def exclusions(selection: Selection, authorised: Authorised, asked: bool) -> tuple[Exclusion, ...]:
+def exclusions(selection: Selection, recalled: Recalled, authorised: Authorised, asked: bool) -> tuple[Exclusion, ...]:
     """Counts by reason. Nothing here speaks of a space or a source that the caller may not see."""
     gathered = {item.provider for item in selection.kept} | {item.candidate.provider for item in selection.excluded}
     silent = sorted({source.provider for source in authorised.sources.values()} - gathered) if asked else []
     return (
         *authorised.exclusions,
         *(
-            Exclusion(
-                Reason.NO_RESULTS, "gather", provider, None, None, "The provider was searched and nothing matched."
-            )
+            Exclusion(Reason.NO_RESULTS, "gather", provider, None, None, sentence(Reason.NO_RESULTS))
             for provider in silent
         ),
-        *summarise(selection.excluded),
+        *summarise((*selection.excluded, *recalled.excluded)),
     )
 
 
@@ -55,6 +54,7 @@ def summarise_sources(delivered: Sequence[Delivered]) -> tuple[SourceSummary, ..
 
 def limitations(
     delivered: Sequence[Delivered],
+    recalled: Recalled,
     authorised: Authorised,
     gathered: Gathered,
     *,
@@ -65,7 +65,7 @@ def limitations(
     found = [
         Limitation(LimitationCode.SCOPE_APPLIED, "Only spaces and sources that the caller may search were searched.")
     ]
-    if not delivered:
+    if not delivered and not recalled.delivered:
         found.append(Limitation(LimitationCode.NO_CONTEXT, "Nothing matched within the caller's scope."))
     if authorised.historical:
         found.append(
@@ -77,13 +77,18 @@ def limitations(
         found.append(
             Limitation(LimitationCode.TEXT_QUERY_EMPTY, "The question holds no word that a text search could use.")
         )
-    if gathered.without_embedding:
+    without_embedding = gathered.without_embedding + recalled.without_embedding
+    if without_embedding:
         found.append(
             Limitation(
                 LimitationCode.STALE_EMBEDDINGS,
                 "Some candidates have no embedding of the current model yet; their similarity counts 0.",
-                gathered.without_embedding,
+                without_embedding,
             )
+        )
+    if recalled.truncated:
+        found.append(
+            Limitation(LimitationCode.CANDIDATES_TRUNCATED, "Only the newest memories were looked at; there are more.")
         )
     if one_more is not None and dropped:
         found.append(

@@ -16,6 +16,7 @@ from app.retrieval.contract import deliver, exclusions, limitations, summarise_s
 from app.retrieval.gather import gather
 from app.retrieval.question import ask
 from app.retrieval.rank import rank
+from app.retrieval.recall import recall
 from app.retrieval.record import record
 from app.retrieval.redact import redact
 from app.retrieval.request import RetrievalRequest
@@ -32,6 +33,7 @@ class Retriever:
     embedder: Embedder | None
     analyser: Callable[[str], Analyser]
     level_weights: Mapping[Level, float]
+    max_candidates: int = 10_000
 
     async def retrieve(self, request: RetrievalRequest) -> Answer:
         """One question, one snapshot, one record; the answer exists only once the record is durable."""
@@ -40,11 +42,12 @@ class Retriever:
         async with self.database.snapshot(request.principal.organisation) as session:
             authorised = await authorise(session, request, self.level_weights)
             gathered = await gather(session, authorised, question, self.analyser, watch)
+            recalled = await recall(session, authorised, request, question, self.max_candidates)
             capped = cap(rank(gathered.selection), request.parameters)
             fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
             with watch.stage("redact"):
                 redacted, texts = redact(capped, fetched)
-            selection, one_more = budget(redacted, texts, request.parameters)
+            selection, one_more = budget(redacted, texts, request.parameters, recalled.tokens)
             delivered = deliver(selection, texts, authorised)
             contract = Contract(
                 version=VERSION,
@@ -60,19 +63,27 @@ class Retriever:
             )
             attribution_id = new_id()
             with watch.stage("record"):
-                await record(session, request, authorised, question, contract, delivered, attribution_id)
+                await record(session, request, authorised, question, contract, delivered, recalled, attribution_id)
         dropped = len(redacted.kept) - len(selection.kept)
         return Answer(
             contract=contract,
             query=request.query,
             passages=delivered,
-            exclusions=exclusions(selection, authorised, question is not None),
+            memories=recalled.memories,
+            group_memories=recalled.group_memories,
+            exclusions=exclusions(selection, recalled, authorised, question is not None),
             limitations=limitations(
-                delivered, authorised, gathered, asked=question is not None, one_more=one_more, dropped=dropped
+                delivered,
+                recalled,
+                authorised,
+                gathered,
+                asked=question is not None,
+                one_more=one_more,
+                dropped=dropped,
             ),
             sources=summarise_sources(delivered),
-            tokens_total=sum(item.passage.tokens for item in delivered),
+            tokens_total=recalled.tokens + sum(item.passage.tokens for item in delivered),
             dropped_count=dropped,
             attribution_id=attribution_id,
-            search=SearchMeta(watch.timings, gathered.vector_mode, len(selection.gathered)),
+            search=SearchMeta(watch.timings, gathered.vector_mode, len(selection.gathered) + recalled.gathered),
         )

@@ -10,6 +10,7 @@ from app.domain.instant import format_instant
 from app.retrieval.answer import Contract, Delivered
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question
+from app.retrieval.recall import DeliveredMemory, Recalled
 from app.retrieval.redact import POLICY_VERSION
 from app.retrieval.request import Parameters, RetrievalRequest
 from app.storage import queue
@@ -25,10 +26,11 @@ async def record(
     question: Question | None,
     contract: Contract,
     delivered: Sequence[Delivered],
+    recalled: Recalled,
     attribution_id: UUID,
 ) -> None:
     """Store the event and commit. ATTRIBUTION_FAILED when it cannot be: the caller then gets no passage."""
-    event = _event(request, authorised, question, contract, delivered, attribution_id)
+    event = _event(request, authorised, question, contract, delivered, recalled, attribution_id)
     await queue.store(session, attribution_id, canonical(event))
 
 
@@ -38,6 +40,7 @@ def _event(
     question: Question | None,
     contract: Contract,
     delivered: Sequence[Delivered],
+    recalled: Recalled,
     attribution_id: UUID,
 ) -> dict[str, Any]:
     """What was delivered, to whom, from where, as of when. No text of a passage and none of the question."""
@@ -58,6 +61,7 @@ def _event(
         "sessionId": request.session_id,
         "spaceId": str(authorised.target.id) if authorised.target else None,
         "lensId": None,
+        "subjectPseudonym": recalled.subject_pseudonym,
         "issuedAt": format_instant(contract.issued_at),
         "validAt": format_instant(contract.valid_at),
         "knownAt": format_instant(contract.known_at),
@@ -77,7 +81,22 @@ def _event(
             }
             for item in delivered
         ],
+        "memories": [
+            {
+                "memoryId": str(item.candidate.hit.memory_id),
+                "versionId": str(item.candidate.hit.version_id),
+                "revision": item.candidate.hit.revision,
+                "sha256": item.candidate.hit.text_sha256.hex(),
+                "owner": _owner(item),
+            }
+            for item in recalled.delivered
+        ],
     }
+
+
+def _owner(item: DeliveredMemory) -> str:
+    hit = item.candidate.hit
+    return "subject" if hit.subject_id else "group" if hit.group_id else "space"
 
 
 def _parameters(parameters: Parameters) -> dict[str, Any]:
@@ -86,6 +105,7 @@ def _parameters(parameters: Parameters) -> dict[str, Any]:
         "maxPerLevel": parameters.max_per_level,
         "maxPassagesPerDocument": parameters.max_passages_per_document,
         "minScore": None if parameters.min_score is None else fixed(parameters.min_score),
+        "maxMemories": parameters.max_memories,
         "tokenBudget": parameters.token_budget,
         "budgetStrategy": parameters.budget_strategy.value,
         "sourceKinds": None if parameters.source_kinds is None else list(parameters.source_kinds),

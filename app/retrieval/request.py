@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from app.domain.budget import BudgetStrategy
 from app.domain.errors import bad_input
@@ -26,7 +25,9 @@ class Limits:
 TOP_K = Limits(8, 50)
 MAX_PER_LEVEL = Limits(5, 50)
 MAX_PER_DOCUMENT = Limits(2, 50)
+MAX_MEMORIES = Limits(10, 50)
 TOKEN_BUDGET = Limits(4096, 32_000)
+MAX_SUBJECT_ID = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Parameters:
     budget_strategy: BudgetStrategy
     source_kinds: tuple[str, ...] | None
     providers: tuple[str, ...] | None
+    max_memories: int = MAX_MEMORIES.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class RetrievalRequest:
     known_at: datetime | None
     session_id: str | None
     parameters: Parameters
+    subject_id: str | None = None
+    include_memories: bool = True
 
 
 def make_request(
@@ -74,6 +78,9 @@ def make_request(
     budget_strategy: BudgetStrategy = BudgetStrategy.DROP_LOWEST,
     source_kinds: Sequence[str] | None = None,
     providers: Sequence[str] | None = None,
+    subject_id: str | None = None,
+    include_memories: bool = True,
+    max_memories: int | None = None,
 ) -> RetrievalRequest:
     """Check and clamp. `token_budget` None means no budget; a filter that is None is not given, `[]` admits nothing."""
     if space_id is not None and space_key is not None:
@@ -102,16 +109,11 @@ def make_request(
             budget_strategy=budget_strategy,
             source_kinds=None if source_kinds is None else tuple(dict.fromkeys(source_kinds)),
             providers=None if providers is None else tuple(dict.fromkeys(providers)),
+            max_memories=_clamp(max_memories, MAX_MEMORIES, "maxMemories"),
         ),
+        subject_id=None if subject_id is None else clean(subject_id, "subjectId", MAX_SUBJECT_ID),
+        include_memories=include_memories,
     )
-
-
-def space_uuid(value: str) -> UUID | None:
-    """None when the text is no UUID: such a space is simply not found."""
-    try:
-        return UUID(value)
-    except ValueError:
-        return None
 
 
 def clean(text: str, field: str, longest: int) -> str:

@@ -1,10 +1,11 @@
 """`/healthz`: the process lives. `/readyz`: it can answer. Neither says anything about content."""
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.domain.errors import MunimentError
+log = structlog.get_logger()
 
 
 async def _alive(_request: Request) -> Response:
@@ -14,7 +15,9 @@ async def _alive(_request: Request) -> Response:
 async def _ready(request: Request) -> Response:
     try:
         await request.app.state.services.database.ping()
-    except MunimentError:
+    except Exception:
+        # Out of reach, or without its tables: either way this process cannot answer, and the log says why.
+        log.warning("health.not_ready", exc_info=True)
         return JSONResponse({"status": "unavailable"}, status_code=503)
     return JSONResponse({"status": "ok"})
 

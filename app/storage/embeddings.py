@@ -11,7 +11,7 @@ from pgvector import HalfVector
 from sqlalchemy import text
 
 from app.storage.engine import Session, WriteSession
-from app.storage.scope import believed_now, tenant
+from app.storage.scope import believed_now, tenant, valid
 
 #: How long a claim on the queue holds: many times what a batch takes.
 LEASE = timedelta(seconds=60)
@@ -42,8 +42,8 @@ _CLAIM = text(
     FROM claimed q
     JOIN chunks c ON {believed_now("c")} AND c.id = q.chunk_id
     JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
-    JOIN LATERAL (SELECT v.title FROM document_versions v WHERE {tenant("v")} AND v.document_id = c.document_id
-        AND v.content_sha256 = c.content_sha256 ORDER BY v.system_from LIMIT 1) v ON true
+    JOIN document_versions v ON {believed_now("v")} AND v.document_id = c.document_id
+        AND {valid("v", "coalesce(c.valid_from, '-infinity')")}
     ORDER BY q.position
     """
 )

@@ -1,6 +1,6 @@
 """The chained evidence: appended by the sequencer, streamed by the verifier, looked up by those who may see it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -65,8 +65,8 @@ _STREAM = text(
 )
 
 
-async def stream(session: Session, first: int = -(2**62), last: int = 2**62) -> AsyncIterator[list[Entry]]:
-    """Entries by sequence, in batches."""
+async def stream(session: Session, first: int = -(2**63), last: int = 2**63 - 1) -> AsyncGenerator[list[Entry], None]:
+    """Entries by sequence, in batches; all that the column can hold, since an edit may put one anywhere."""
     parameters = {"organisation": session.organisation, "first": first, "last": last}
     async for batch in session.stream(_STREAM, parameters):
         yield [Entry._make(row) for row in batch]

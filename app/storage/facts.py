@@ -6,6 +6,7 @@ lost; the exclusion constraint of the table is the second wall. Nothing is edite
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -48,17 +49,26 @@ class Family(Generic[V]):
     ) -> Changes[UUID, V]:
         """Move a fact from one timeline to the next."""
         changes = diff(before, after)
-        base = {"organisation": session.organisation, "stamp": session.stamp}
-        if changes.close:
-            ids = {**base, "ids": [row.key for row in changes.close]}
-            # What was written at this very instant was never visible: it goes, so that no period of no length stays.
-            await session.run(self._withdraw, ids)
-            await session.run(self._close, ids)
+        await self.close(session, [row.key for row in changes.close])
+        await self.insert(session, [(fact, portion) for portion in changes.insert], **owner)
+        return changes
+
+    async def close(self, session: WriteSession, ids: Sequence[UUID]) -> None:
+        """End today's belief in these rows. What was written at this very instant was never visible: it goes, so that
+        no period of no length stays."""
+        if ids:
+            named = {"organisation": session.organisation, "stamp": session.stamp, "ids": list(ids)}
+            await session.run(self._withdraw, named)
+            await session.run(self._close, named)
+
+    async def insert(self, session: WriteSession, portions: Sequence[tuple[UUID, Portion[V]]], **owner: Any) -> None:
+        """Believe these from the session's instant on."""
         await session.run(
             self._insert(tuple(owner)),
             [
                 {
-                    **base,
+                    "organisation": session.organisation,
+                    "stamp": session.stamp,
                     **owner,
                     **self.encode(portion.value),
                     "row_id": uuid7(),
@@ -66,10 +76,16 @@ class Family(Generic[V]):
                     "valid_from": portion.period.start,
                     "valid_to": portion.period.end,
                 }
-                for portion in changes.insert
+                for fact, portion in portions
             ],
         )
-        return changes
+
+    async def last_change(self, session: Session, fact: UUID) -> datetime | None:
+        """When the belief about a fact last changed; None when nothing was ever believed."""
+        changed: datetime | None = await session.value(
+            self._last_change, {"organisation": session.organisation, "fact": fact}
+        )
+        return changed
 
     async def history(
         self, session: Session, fact: UUID, after: int = 0, limit: int = 1 << 30
@@ -86,7 +102,7 @@ class Family(Generic[V]):
             for row in rows
         ]
 
-    async def timeline(self, session: Session, fact: UUID, known_at: Any) -> list[tuple[UUID, Version[V]]]:
+    async def timeline(self, session: Session, fact: UUID, known_at: datetime) -> list[tuple[UUID, Version[V]]]:
         """The rectangles that were believed at a point of system time, in valid order."""
         rows = await session.rows(
             self._timeline, {"organisation": session.organisation, "fact": fact, "known_at": known_at}
@@ -133,6 +149,13 @@ class Family(Generic[V]):
         return text(
             f"SELECT {self._selected} FROM {self.table} f WHERE {believed_now('f')} "
             f"AND f.{self.fact} = ANY(CAST(:facts AS uuid[])) ORDER BY f.valid_from NULLS FIRST"
+        )
+
+    @property
+    def _last_change(self) -> TextClause:
+        return text(
+            f"SELECT max(greatest(f.system_from, f.system_to)) FROM {self.table} f "
+            f"WHERE {tenant('f')} AND f.{self.fact} = :fact"
         )
 
     @property

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,14 @@ class StoredSource:
     index_version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A completed synchronisation; `cursor` is None when the next one must read everything."""
+
+    system_from: datetime
+    cursor: str | None
+
+
 _COLUMNS = "o.id, o.space_id, o.kind, o.provider, o.name, o.language, o.index_version"
 _FIND = text(
     f"SELECT {_COLUMNS} FROM sources o WHERE {believed_now('o')} AND o.space_id = CAST(:space AS uuid) "
@@ -39,8 +48,8 @@ _SYNCED = text(
     "INSERT INTO source_syncs (organisation_id, source_id, system_from, cursor) "
     "VALUES (:organisation, :source, :stamp, :cursor)"
 )
-_CURSOR = text(
-    f"SELECT y.cursor FROM source_syncs y WHERE {tenant('y')} AND y.source_id = CAST(:source AS uuid) "
+_LAST_SYNC = text(
+    f"SELECT y.system_from, y.cursor FROM source_syncs y WHERE {tenant('y')} AND y.source_id = CAST(:source AS uuid) "
     "ORDER BY y.system_from DESC LIMIT 1"
 )
 
@@ -90,6 +99,6 @@ async def record_sync(session: WriteSession, source: UUID, cursor: str | None) -
     )
 
 
-async def last_cursor(session: Session, source: UUID) -> str | None:
-    value: str | None = await session.value(_CURSOR, {"organisation": session.organisation, "source": source})
-    return value
+async def last_sync(session: Session, source: UUID) -> Sync | None:
+    row = await session.row(_LAST_SYNC, {"organisation": session.organisation, "source": source})
+    return None if row is None else Sync(*row)

@@ -13,7 +13,7 @@ from app.storage.engine import Database, Session, WriteSession
 from app.storage.scope import believed_now, known, tenant, valid
 
 # One row: the clock, and everything about spaces that the question needs. A space counts when it was known at :known_at
-# and still exists today; permission is always today's.
+# and still exists today; permission is always today's, held where the space stands today.
 _REACH = text(
     f"""
     WITH clock AS (
@@ -25,19 +25,19 @@ _REACH = text(
         SELECT g.space_id, g.permission FROM grants g, at
         WHERE {believed_now("g")} AND {valid("g", "at.now")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
     ), tree AS (
-        SELECT s.* FROM spaces s, at WHERE {known("s", "at.known_at")}
-        AND EXISTS (SELECT FROM spaces t WHERE {believed_now("t")} AND t.id = s.id)
+        SELECT s.*, t.path AS path_today, t.owner_id AS owner_today
+        FROM at, spaces s JOIN spaces t ON {believed_now("t")} AND t.id = s.id WHERE {known("s", "at.known_at")}
     ), target AS (
-        SELECT path FROM tree WHERE (owner_id IS NULL OR owner_id = :user) AND (
+        SELECT path FROM tree WHERE (owner_today IS NULL OR owner_today = :user) AND (
             id = CAST(:space_id AS uuid) OR key_path = CAST(:key_path AS text)
             OR (CAST(:space_id AS uuid) IS NULL AND CAST(:key_path AS text) IS NULL AND parent_id IS NULL
                 AND owner_id IS NULL))
     ), chain AS (
         SELECT t.id, t.level, t.key_path, t.name, t.path,
-            coalesce(t.owner_id = :user, false) AS own,
-            ARRAY(SELECT DISTINCT h.permission FROM held h WHERE h.space_id = ANY(t.path)) AS permissions
+            coalesce(t.owner_today = :user, false) AS own,
+            ARRAY(SELECT DISTINCT h.permission FROM held h WHERE h.space_id = ANY(t.path_today)) AS permissions
         FROM tree t
-        WHERE t.id IN (SELECT unnest(path) FROM target) OR t.owner_id = :user
+        WHERE t.id IN (SELECT unnest(path) FROM target) OR t.owner_today = :user
     )
     SELECT at.system_at, at.known_at, at.now,
         (SELECT path FROM target LIMIT 1) AS target,
@@ -281,3 +281,30 @@ _HAS_SOURCES = text(
 
 async def has_sources(session: Session, space: UUID) -> bool:
     return bool(await session.value(_HAS_SOURCES, {"organisation": session.organisation, "space": space}))
+
+
+_PERMITTED = text(
+    f"""
+    SELECT s.id, s.path, s.key_path, s.level, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
+        WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        AND g.space_id = ANY(s.path)) AS permissions
+    FROM spaces s WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user)
+    AND (s.id = CAST(:space_id AS uuid) OR s.key_path = CAST(:key_path AS text))
+    """
+)
+
+
+async def permitted_space(
+    session: Session, user: UUID, principals: Sequence[UUID], *, space_id: UUID | None, key_path: str | None
+) -> Any | None:
+    """One space by id or key path, with what the caller may do there today; None when it is unknown."""
+    return await session.row(
+        _PERMITTED,
+        {
+            "organisation": session.organisation,
+            "user": user,
+            "principals": list(principals),
+            "space_id": space_id,
+            "key_path": key_path,
+        },
+    )

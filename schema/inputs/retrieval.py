@@ -2,8 +2,8 @@
 
 import strawberry
 
-from app.domain.principal import Principal
-from app.retrieval.request import TOKEN_BUDGET, RetrievalRequest, make_request, space_uuid
+from app.domain.principal import Principal, parse_id
+from app.retrieval.request import TOKEN_BUDGET, RetrievalRequest, make_request
 from schema.scalars import Instant
 from schema.types.enums import BudgetStrategy
 
@@ -60,4 +60,4 @@ class RetrieveInput:
 
 def _named(space: str) -> tuple[str | None, str | None]:
     """A header names a space by id or by key path: what is a UUID is an id."""
-    return (space, None) if space_uuid(space) else (None, space)
+    return (space, None) if parse_id(space) else (None, space)

@@ -11,8 +11,10 @@ from app.evidence.verification import verify_chain
 from app.identity.authorisation import require
 from schema.context import Info
 from schema.permissions import TOKEN, needs
-from schema.types.connection import Connection, connect, decode_cursor, page_size
+from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.evidence import Attribution, ChainVerification
+
+ATTRIBUTIONS = "attributions"
 
 
 @strawberry.type
@@ -39,10 +41,14 @@ class EvidenceQueries:
         size = page_size(first)
         services, principal = info.context.services, info.context.principal
         found = await attribution.find_all(services.database, principal, str(request_id))
-        position = decode_cursor(after)
-        ids = [str(item.id) for item in found]
-        start = ids.index(position) + 1 if position in ids else 0
-        return connect(found[start : start + size + 1], size, after, Attribution.of, _position)
+        position, start = decode_cursor(ATTRIBUTIONS, after), 0
+        if position is not None:
+            ids = [_position(item) for item in found]
+            if position not in ids:
+                raise bad_cursor()
+            start = ids.index(position) + 1
+        rows = found[start : start + size + 1]
+        return connect(ATTRIBUTIONS, rows, size, after, node=Attribution.of, position=_position)
 
     @needs(Permission.AUDIT_READ)
     @strawberry.field(

@@ -16,6 +16,8 @@ from schema.scalars import BigInt
 from schema.types.connection import Connection, connect, decode_cursor, page_size
 from schema.types.organisation import Capabilities, EmbeddingStatus, Me, ParameterLimits, Space, Status
 
+SPACES = "spaces"
+
 
 @strawberry.type
 class OrganisationQueries:
@@ -39,11 +41,10 @@ class OrganisationQueries:
         after: Annotated[str | None, strawberry.argument(description="Cursor to go on behind.")] = None,
     ) -> Connection[Space]:
         size, principal = page_size(first), info.context.principal
+        position = decode_cursor(SPACES, after) or ""
         async with info.context.services.database.snapshot(principal.organisation) as session:
-            rows = await tenancy.visible_spaces(
-                session, principal.id, principal.identities, decode_cursor(after) or "", size + 1
-            )
-        return connect(rows, size, after, _space, lambda row: str(row.key_path))
+            rows = await tenancy.visible_spaces(session, principal.id, principal.identities, position, size + 1)
+        return connect(SPACES, rows, size, after, node=_space, position=lambda row: str(row.key_path))
 
     @needs(TOKEN)
     @strawberry.field(description="What a first-party application may rely on; needs no permission beyond a token.")

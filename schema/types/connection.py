@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import strawberry
 
-from app.domain.errors import bad_input
+from app.domain.errors import MunimentError, bad_input
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,28 +44,38 @@ def page_size(first: int | None) -> int:
     return min(first, MAX_PAGE)
 
 
-def encode_cursor(position: str) -> str:
-    return base64.urlsafe_b64encode(position.encode()).decode()
+def encode_cursor(collection: str, position: str) -> str:
+    return base64.urlsafe_b64encode(f"{collection}:{position}".encode()).decode()
 
 
-def decode_cursor(cursor: str | None) -> str | None:
-    """The position behind a cursor of ours; BAD_USER_INPUT for anything else."""
+def decode_cursor(collection: str, cursor: str | None) -> str | None:
+    """The position behind a cursor of this collection; BAD_USER_INPUT for anything else."""
     if cursor is None:
         return None
     try:
-        position = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
+        prefix, _, position = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().partition(":")
     except (binascii.Error, UnicodeError):
-        raise bad_input("not a cursor of this collection", "after") from None
-    if "\x00" in position:
-        raise bad_input("not a cursor of this collection", "after")
+        raise bad_cursor() from None
+    if prefix != collection or not position or "\x00" in position:
+        raise bad_cursor()
     return position
 
 
+def bad_cursor() -> MunimentError:
+    return bad_input("not a cursor of this collection", "after")
+
+
 def connect(
-    rows: Sequence[R], size: int, after: str | None, node: Callable[[R], T], position: Callable[[R], str]
+    collection: str,
+    rows: Sequence[R],
+    size: int,
+    after: str | None,
+    *,
+    node: Callable[[R], T],
+    position: Callable[[R], str],
 ) -> Connection[T]:
     """A page from up to `size + 1` rows: the one too many only says that more follows."""
-    edges = [Edge(cursor=encode_cursor(position(row)), node=node(row)) for row in rows[:size]]
+    edges = [Edge(cursor=encode_cursor(collection, position(row)), node=node(row)) for row in rows[:size]]
     return Connection(
         edges=edges,
         page_info=PageInfo(

@@ -1,33 +1,123 @@
-"""The enumerations of the domain, as the schema shows them."""
+"""The enumerations of the domain, as the schema shows them: it cannot carry descriptions, so they stand here."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
 
 import strawberry
 
 from app.domain.budget import BudgetStrategy
 from app.domain.chain import Outcome as ChainVerdict
 from app.domain.contract import LimitationCode
+from app.domain.errors import Code as ErrorCode
 from app.domain.principal import Level as SpaceLevel
 from app.domain.selection import Reason as ExclusionType
 
-__all__ = ["BudgetStrategy", "ChainVerdict", "ExclusionType", "LimitationCode", "SpaceLevel"]
+__all__ = ["BudgetStrategy", "ChainVerdict", "ErrorCode", "ExclusionType", "LimitationCode", "SpaceLevel"]
 
-strawberry.enum(
+
+def _describe(enumeration: type[Enum], name: str, description: str, values: Mapping[Any, str]) -> None:
+    """Show a domain enumeration; a test fails when a value has no sentence."""
+    strawberry.enum(enumeration, name=name, description=description)
+    for value in enumeration.__strawberry_definition__.values:  # type: ignore[attr-defined]
+        value.description = values.get(enumeration(value.value))
+
+
+_describe(
+    ErrorCode,
+    "ErrorCode",
+    "Every value that `extensions.code` of an error can have.",
+    {
+        ErrorCode.UNAUTHENTICATED: "There is no credential, or it is not believed.",
+        ErrorCode.FORBIDDEN: "The credential is good; what it may do does not include this.",
+        ErrorCode.BAD_USER_INPUT: "The document, a variable or an input cannot be accepted; `field` says which.",
+        ErrorCode.SPACE_NOT_FOUND: "The space is unknown, malformed or not the caller's to see.",
+        ErrorCode.ATTRIBUTION_NOT_FOUND: "The record is unknown, malformed or not the caller's to see.",
+        ErrorCode.NOT_FOUND: "What the id or name stands for is unknown, or not the caller's to see.",
+        ErrorCode.CONFLICT: "Somebody else changed the same thing meanwhile.",
+        ErrorCode.ATTRIBUTION_FAILED: "The evidence could not be stored, so nothing was delivered.",
+        ErrorCode.SEARCH_UNAVAILABLE: "The database cannot be reached or cannot search.",
+        ErrorCode.RATE_LIMITED: "Too many calls in the last minute.",
+        ErrorCode.QUERY_TOO_COMPLEX: "The document asks for more than one request may.",
+        ErrorCode.INTERNAL: "A fault of the server; `requestId` finds it in the log.",
+    },
+)
+_describe(
     BudgetStrategy,
-    name="BudgetStrategy",
-    description=(
-        "How passages are cut to the token budget. DROP_LOWEST drops from the lowest score up; PACK takes whatever "
-        "still fits, best first; KEEP_FIRST never drops the best."
-    ),
+    "BudgetStrategy",
+    "How passages are cut to the token budget. The ranking is never touched.",
+    {
+        BudgetStrategy.DROP_LOWEST: "Drops from the lowest score up until the rest fits.",
+        BudgetStrategy.PACK: "Goes down the ranking and takes whatever still fits.",
+        BudgetStrategy.KEEP_FIRST: "As DROP_LOWEST, except that the best passage always stays.",
+    },
 )
-strawberry.enum(
+_describe(
     ChainVerdict,
-    name="ChainVerdict",
-    description=(
-        "What a check of the evidence chain found. TAMPERED: a record was altered, moved or removed. TRUNCATED: the "
-        "end is missing. FORKED: two authentic records claim one place. UNVERIFIABLE: a key is missing."
-    ),
+    "ChainVerdict",
+    "What a check of the evidence chain found.",
+    {
+        ChainVerdict.VALID: "Every record fits its MAC and its predecessor, and the recorded head is reached.",
+        ChainVerdict.TAMPERED: "A record was altered, moved or removed.",
+        ChainVerdict.TRUNCATED: "The end is missing: the chain stops before its recorded head.",
+        ChainVerdict.FORKED: "Two authentic records claim one place.",
+        ChainVerdict.UNVERIFIABLE: "A key that records were made with is missing.",
+    },
 )
-strawberry.enum(ExclusionType, name="ExclusionType", description="Why something was left out of an answer.")
-strawberry.enum(
-    LimitationCode, name="LimitationCode", description="What a careful reader of an answer should know about it."
+_describe(
+    ExclusionType,
+    "ExclusionType",
+    "Why something was left out of an answer.",
+    {
+        ExclusionType.PROVIDER_SCOPE: "The credential does not admit the provider.",
+        ExclusionType.NO_RESULTS: "The search found nothing.",
+        ExclusionType.CALLER_FILTER: "The request's own filters set it aside.",
+        ExclusionType.NOT_YET_VALID: "It holds only after `validAt`.",
+        ExclusionType.EXPIRED: "It no longer held at `validAt`.",
+        ExclusionType.SUPERSEDED: "A later belief had taken its place at `knownAt`.",
+        ExclusionType.MIN_SCORE: "Its score was below `minScore`.",
+        ExclusionType.PER_LEVEL_CAP: "Enough passages from the same level of the space tree ranked higher.",
+        ExclusionType.PER_DOCUMENT_CAP: "Enough passages of the same document ranked higher.",
+        ExclusionType.DIVERSITY: "It says much the same as something that ranked higher.",
+        ExclusionType.TOP_K: "More passages ranked higher than were asked for.",
+        ExclusionType.TOKEN_BUDGET: "It did not fit into the token budget.",
+        ExclusionType.DUPLICATE: "The same text was delivered already.",
+        ExclusionType.DLP_BLOCKED: "The organisation's data-loss policy bars it from delivery.",
+        ExclusionType.MISSING_ACCESS_POLICY: "Its source carries no access policy.",
+        ExclusionType.STALE_INDEX: "It belongs to an index version that is no longer current.",
+    },
 )
-strawberry.enum(SpaceLevel, name="SpaceLevel", description="The level of a space in the organisation's tree.")
+_describe(
+    LimitationCode,
+    "LimitationCode",
+    "What a careful reader of an answer should know about it.",
+    {
+        LimitationCode.NO_CONTEXT: "Nothing is delivered.",
+        LimitationCode.PROVIDER_SCOPE_APPLIED: "The credential admits some providers only.",
+        LimitationCode.SCOPE_APPLIED: "Only what the caller may read was searched. Always present.",
+        LimitationCode.MISSING_SYNC_TIMESTAMP: "A source of the answer was never synchronised to its end.",
+        LimitationCode.MISSING_SOURCE_ACCESS_POLICY: "A source of the answer carries no access policy.",
+        LimitationCode.TEXT_ONLY: "Only words were compared, no meanings.",
+        LimitationCode.TEXT_QUERY_EMPTY: "The question holds no word that can be searched for.",
+        LimitationCode.CANDIDATES_TRUNCATED: "There were more candidates than are looked at.",
+        LimitationCode.STALE_EMBEDDINGS: "Some candidates have no embedding of the current model.",
+        LimitationCode.DEGRADED: "An optional stage was left out.",
+        LimitationCode.BUDGET_TOO_SMALL: "The token budget kept something out; `count` would have kept more.",
+        LimitationCode.HISTORICAL_READ: "The answer is as of a moment in the past.",
+    },
+)
+_describe(
+    SpaceLevel,
+    "SpaceLevel",
+    "The level of a space in the organisation's tree.",
+    {
+        SpaceLevel.ORGANISATION: "The root: what all share.",
+        SpaceLevel.BUSINESS_UNIT: "A business unit.",
+        SpaceLevel.DEPARTMENT: "A department.",
+        SpaceLevel.GROUP: "A group of teams or people.",
+        SpaceLevel.TEAM: "A team.",
+        SpaceLevel.PROJECT: "A project.",
+        SpaceLevel.SUBPROJECT: "A part of a project.",
+        SpaceLevel.PERSONAL: "One person's own space.",
+    },
+)

@@ -171,7 +171,7 @@ def test_dimensions_fit_a_sparse_vector(number):
 def test_weights_saturate_and_shrink_with_length():
     weights = lexical.document_weights(["a", "b", "b", "b"])
     once, often = weights[lexical.lexeme_id("a")], weights[lexical.lexeme_id("b")]
-    k = 1.2 * (0.25 + 0.75 * 4 / 200)
+    k = 1.2 * (0.25 + 0.75 * 4 / 128)
     assert once == pytest.approx(1 / (1 + k))
     assert often == pytest.approx(3 / (3 + k))
     longer = lexical.document_weights(["a", *"c" * 400])

@@ -18,10 +18,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TypedDict
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from app.bootstrap import Installation, Services, services
 from app.domain.document import DocumentFacts
@@ -48,6 +46,7 @@ MACRO = ("scifact", "cranfield", "cosqa")
 PLACES = 10
 #: Nearest chunks looked at for the first documents of the vector leg: a document may hold several.
 NEAREST = 200
+SAID_SECONDS = 5.0
 
 #: Snowball languages of the folders named by an ISO 639-1 code; other codes are analysed without stems.
 LANGUAGES = {
@@ -63,6 +62,19 @@ class Figures(TypedDict):
     default: float
     vector: float
     text: float
+
+
+class Progress:
+    """Says on standard error how far a task is, every few seconds: a terminal and a log both can show it."""
+
+    def __init__(self, task: str, total: int) -> None:
+        self._task, self._total, self._done, self._said = task, total, 0, monotonic()
+
+    def __call__(self, count: int) -> None:
+        self._done += count
+        if self._done >= self._total or monotonic() - self._said >= SAID_SECONDS:
+            self._said = monotonic()
+            print(f"{self._task}: {self._done} of {self._total}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ def language_of(place: Path) -> str:
     return LANGUAGES.get(place.name, SIMPLE) if len(place.name) == 2 else "english"
 
 
-async def ingest(parts: Services, name: str, place: Path, progress: Progress) -> Set:
+async def ingest(parts: Services, name: str, place: Path) -> Set:
     """Every document of the set, chunked, indexed and embedded, with its words counted."""
     collection = load(place)
     world = await make_world(parts)
@@ -98,16 +110,16 @@ async def ingest(parts: Services, name: str, place: Path, progress: Progress) ->
         kind="docs",
         language=language_of(place),
     )
-    task = progress.add_task(f"{name}: reading", total=len(collection.documents))
     items = list(collection.documents.items())
+    progress = Progress(f"{name}: reading", len(items))
     for start in range(0, len(items), BATCH):
         wanted, contents = await asyncio.to_thread(_prepare, world, items[start : start + BATCH])
         await write_batch(parts.database, world.organisation, world.source, wanted, contents, embed=True)
-        progress.advance(task, len(wanted))
+        progress(len(wanted))
     await refresh_frequencies(parts.database, world.organisation, world.project)
     assert parts.embedding is not None
-    task = progress.add_task(f"{name}: embedding", total=await parts.embedding.depth(world.organisation))
-    await parts.embedding.drain(world.organisation, lambda count: progress.advance(task, count))
+    progress = Progress(f"{name}: embedding", await parts.embedding.depth(world.organisation))
+    await parts.embedding.drain(world.organisation, progress)
     return Set(name, collection, world)
 
 
@@ -122,11 +134,11 @@ def _prepare(world: World, items: Sequence[tuple[str, tuple[str, str]]]) -> tupl
     return wanted, contents
 
 
-async def measure(parts: Services, judged: Set, progress: Progress) -> Figures:
+async def measure(parts: Services, judged: Set) -> Figures:
     """Asks every judged query three ways."""
     by_text = replace(parts.retriever, embedder=None)
     queries = judged.collection.queries
-    task = progress.add_task(f"{judged.name}: asking", total=len(queries))
+    progress = Progress(f"{judged.name}: asking", len(queries))
     gains: dict[str, list[float]] = {"default": [], "vector": [], "text": []}
     for id, query in queries.items():
         request = make_request(
@@ -145,7 +157,7 @@ async def measure(parts: Services, judged: Set, progress: Progress) -> Figures:
         }
         for leg, ranking in rankings.items():
             gains[leg].append(ndcg(ranking, judged.collection.judgements[id], PLACES))
-        progress.advance(task)
+        progress(1)
     return Figures(default=mean(gains["default"]), vector=mean(gains["vector"]), text=mean(gains["text"]))
 
 
@@ -201,12 +213,10 @@ def table(sets: Mapping[str, Figures]) -> str:
 
 async def run(places: Mapping[str, Path], settings: Settings, installation: Installation) -> dict[str, Figures]:
     """The figures of every set."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     figures = {}
     async with services(settings, installation) as parts:
-        with Progress(*columns, console=Console(stderr=True)) as progress:
-            for name, place in places.items():
-                figures[name] = await measure(parts, await ingest(parts, name, place, progress), progress)
+        for name, place in places.items():
+            figures[name] = await measure(parts, await ingest(parts, name, place))
     return figures
 
 

@@ -1,0 +1,50 @@
+"""Naming a space, and what may be done there. Unknown, malformed and invisible are one answer."""
+
+from uuid import UUID
+
+from app.domain.errors import Code, MunimentError
+from app.domain.principal import Permission, Principal, parse_id
+from app.storage import tenancy
+from app.storage.engine import Session
+
+
+def space_not_found(field: str = "spaceId") -> MunimentError:
+    return MunimentError(Code.SPACE_NOT_FOUND, "no such space", field)
+
+
+async def named_space(
+    session: Session, principal: Principal, permission: Permission, *, space_id: str | None, space_key: str | None
+) -> UUID:
+    """The id of a space on which the caller holds `permission`; with neither name, the organisation's own.
+
+    SPACE_NOT_FOUND when the caller may not even see it, FORBIDDEN when they may see it but not do this there.
+    """
+    id = None if space_id is None else parse_id(space_id)
+    if space_id is not None and id is None:
+        raise space_not_found()
+    key = space_key if space_key is None else (space_key.strip("/") or "/")
+    if id is None and key is None:
+        key = "/"
+    if key is not None and "\x00" in key:
+        raise space_not_found()
+    return await permitted(session, principal, permission, space_id=id, key_path=key)
+
+
+async def permitted(
+    session: Session,
+    principal: Principal,
+    permission: Permission,
+    *,
+    space_id: UUID | None = None,
+    key_path: str | None = None,
+) -> UUID:
+    """The same for a space that is already known by its id or key path."""
+    row = await tenancy.permitted_space(
+        session, principal.id, principal.identities, space_id=space_id, key_path=key_path
+    )
+    if row is None or not (row.permissions or row.owner_id == principal.id):
+        raise space_not_found()
+    if permission.value not in row.permissions and row.owner_id != principal.id:
+        raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value} on the space")
+    found: UUID = row.id
+    return found

@@ -1,0 +1,52 @@
+"""A client's own key: the same call made again gives the same answer and changes nothing."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.principal import Principal
+from app.storage import client_keys
+from app.storage.engine import WriteSession
+
+MAX_CLIENT_KEY = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call did, as plain JSON, and the subject that it was about."""
+
+    value: dict[str, Any]
+    subject_id: UUID | None = None
+
+
+def check_client_key(key: str | None) -> None:
+    if key is not None and (not 0 < len(key) <= MAX_CLIENT_KEY or "\x00" in key):
+        raise bad_input(f"1 to {MAX_CLIENT_KEY} characters", "clientKey")
+
+
+async def once(
+    session: WriteSession,
+    principal: Principal,
+    key: str | None,
+    call: Mapping[str, Any],
+    work: Callable[[], Awaitable[Outcome]],
+) -> dict[str, Any]:
+    """Do the work unless this key has done it. CONFLICT when the key was used for another call.
+
+    `call` is what the call asks for, as plain JSON. The clock's lock is held, so two equal calls at once take turns.
+    """
+    if key is None:
+        return (await work()).value
+    fingerprint = hashlib.sha256(json.dumps(call, sort_keys=True, default=str).encode()).digest()
+    before = await client_keys.find(session, principal.id, key)
+    if before is not None:
+        if before[0] != fingerprint:
+            raise MunimentError(Code.CONFLICT, "this client key was used for another call", "clientKey")
+        return before[1]
+    outcome = await work()
+    await client_keys.store(session, principal.id, key, fingerprint, outcome.value, outcome.subject_id)
+    return outcome.value

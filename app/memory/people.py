@@ -1,0 +1,160 @@
+"""Subjects, groups, memberships, and forgetting a subject."""
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from app.domain.canonical import canonical
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.instant import format_instant
+from app.domain.memory import membership_id, pseudonym
+from app.domain.principal import Permission, Principal
+from app.domain.temporal import Assert, Period
+from app.identity.spaces import named_space, permitted
+from app.memory.once import Outcome, check_client_key, once
+from app.providers.ids import new_id
+from app.storage import queue, subjects
+from app.storage.engine import Database, WriteSession
+from app.storage.subjects import MEMBERSHIPS, Group, Subject
+
+ERASURE_CATEGORY = "subject_erasure"
+MAX_NAME = 256
+
+
+def check_name(value: str, field: str) -> str:
+    """A client's own name for something: short, and free of what no store keeps."""
+    if not 0 < len(value) <= MAX_NAME or "\x00" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise bad_input(f"1 to {MAX_NAME} characters, without NUL", field)
+    return value
+
+
+async def ensure_subject(session: WriteSession, external_id: str, space: UUID) -> Subject:
+    """The subject of that name, made in the space when it is new."""
+    found = await subjects.find_subject(session, external_id)
+    if found is not None:
+        return found
+    subject = Subject(new_id(), external_id, space, secrets.token_bytes(32))
+    await subjects.create_subject(session, subject)
+    return subject
+
+
+async def create_subject(
+    database: Database,
+    principal: Principal,
+    subject_id: str,
+    *,
+    space_id: str | None = None,
+    space_key: str | None = None,
+    client_key: str | None = None,
+) -> str:
+    """Make a subject in a space, the organisation's own by default. CONFLICT when it stands in another space."""
+    check_name(subject_id, "subjectId")
+    check_client_key(client_key)
+    async with database.write(principal.organisation) as session:
+        space = await named_space(session, principal, Permission.MEMORY_WRITE, space_id=space_id, space_key=space_key)
+
+        async def work() -> Outcome:
+            subject = await ensure_subject(session, subject_id, space)
+            if subject.space_id != space:
+                raise MunimentError(Code.CONFLICT, "the subject exists already", "subjectId")
+            return Outcome({"subjectId": subject_id}, subject.id)
+
+        await once(session, principal, client_key, {"createSubject": subject_id, "space": str(space)}, work)
+    return subject_id
+
+
+async def create_group(
+    database: Database,
+    principal: Principal,
+    key: str,
+    name: str | None = None,
+    *,
+    space_id: str | None = None,
+    space_key: str | None = None,
+    client_key: str | None = None,
+) -> Group:
+    """Make a group in a space; the same key in the same space again is the same group."""
+    check_name(key, "key")
+    check_client_key(client_key)
+    async with database.write(principal.organisation) as session:
+        space = await named_space(session, principal, Permission.MEMORY_WRITE, space_id=space_id, space_key=space_key)
+
+        async def work() -> Outcome:
+            found = await subjects.find_group(session, key)
+            if found is None:
+                found = Group(new_id(), key, name or key, space)
+                await subjects.create_group(session, found)
+            elif found.space_id != space:
+                raise MunimentError(Code.CONFLICT, "a group of that key exists already", "key")
+            return Outcome({"id": str(found.id), "key": found.key, "name": found.name, "space": str(found.space_id)})
+
+        made = await once(session, principal, client_key, {"createGroup": key, "space": str(space)}, work)
+    return Group(UUID(made["id"]), made["key"], made["name"], UUID(made["space"]))
+
+
+async def set_membership(
+    database: Database,
+    principal: Principal,
+    group_key: str,
+    subject_id: str,
+    *,
+    verified: bool,
+    period: Period,
+    client_key: str | None = None,
+) -> UUID:
+    """Say that a subject belongs to a group for a period, and whether that was verified; the id of the fact."""
+    check_client_key(client_key)
+    async with database.write(principal.organisation) as session:
+        group, subject = await _group(session, group_key), await _subject(session, subject_id)
+        for space in {group.space_id, subject.space_id}:
+            await permitted(session, principal, Permission.MEMORY_WRITE, space_id=space)
+        fact = membership_id(group.id, subject.id)
+
+        async def work() -> Outcome:
+            await MEMBERSHIPS.change(session, fact, Assert(period, verified), group_id=group.id, subject_id=subject.id)
+            return Outcome({"id": str(fact)}, subject.id)
+
+        call = {"group": group_key, "subject": subject_id, "verified": verified, "period": str(period)}
+        await once(session, principal, client_key, {"setGroupMembership": call}, work)
+    return fact
+
+
+async def forget_subject(database: Database, principal: Principal, subject_id: str) -> int:
+    """Erase everything held of a subject and append a tombstone to the chain; the number of memories erased.
+
+    Evidence keeps the subject's pseudonym, whose key is gone with the subject: the chain still verifies.
+    """
+    async with database.write(principal.organisation) as session:
+        subject = await _subject(session, subject_id)
+        await permitted(session, principal, Permission.ADMIN, space_id=subject.space_id)
+        erased = await subjects.forget(session, subject.id)
+        id = new_id()
+        tombstone: dict[str, Any] = {
+            "category": ERASURE_CATEGORY,
+            "attributionId": str(id),
+            "requestId": str(id),
+            "organisationId": str(principal.organisation),
+            "userId": str(principal.id),
+            "spaceId": str(subject.space_id),
+            "subjectPseudonym": pseudonym(subject.pseudonym_key, subject.external_id),
+            "memories": erased,
+            "erasedAt": format_instant(session.stamp),
+            "issuedAt": format_instant(datetime.now(UTC)),
+        }
+        await queue.enqueue(session, id, canonical(tombstone))
+    return erased
+
+
+async def _subject(session: WriteSession, external_id: str) -> Subject:
+    found = await subjects.find_subject(session, check_name(external_id, "subjectId"))
+    if found is None:
+        raise MunimentError(Code.NOT_FOUND, "no such subject", "subjectId")
+    return found
+
+
+async def _group(session: WriteSession, key: str) -> Group:
+    found = await subjects.find_group(session, check_name(key, "groupKey"))
+    if found is None:
+        raise MunimentError(Code.NOT_FOUND, "no such group", "groupKey")
+    return found

@@ -1,0 +1,74 @@
+"""Team memories: a proposed revision is not retrieved until somebody who may accepts it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.principal import Permission, Principal
+from app.domain.temporal import Assert, Period, applied
+from app.memory.once import Outcome, check_client_key, once
+from app.memory.resolve import Named, known_memory, resolve_owner
+from app.memory.revision import Changes
+from app.memory.writing import Writer
+from app.providers.ids import new_id
+from app.storage import memories, proposals
+from app.storage.memories import VERSIONS, Listed, owner_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Proposing and accepting."""
+
+    writer: Writer
+
+    async def propose(
+        self,
+        principal: Principal,
+        named: Named,
+        changes: Changes,
+        memory_id: str | None = None,
+        client_key: str | None = None,
+    ) -> tuple[UUID, int]:
+        """A revision of a team's memory, or with no `memory_id` the first of a new one: (memory, revision)."""
+        changes.check()
+        check_client_key(client_key)
+        if memory_id is None:
+            self.writer.reviser.facts(None, changes, 1)
+        async with self.writer.database.write(principal.organisation) as session:
+            if memory_id is None:
+                memory, owner = new_id(), await resolve_owner(session, principal, named)
+            else:
+                memory, owner = await known_memory(session, principal, memory_id, Permission.MEMORY_WRITE)
+            if owner.subject_id is not None:
+                raise bad_input("only a team's memory is proposed and accepted", "subjectId")
+
+            async def work() -> Outcome:
+                if memory_id is None:
+                    await memories.create(session, memory, owner)
+                revision = await proposals.propose(session, memory, changes.given, principal.id)
+                return Outcome({"id": str(memory), "revision": revision})
+
+            call = {"propose": memory_id or str(named), "changes": changes.given}
+            made = await once(session, principal, client_key, call, work)
+        return UUID(made["id"]), made["revision"]
+
+    async def accept(self, principal: Principal, id: str, revision: int) -> Listed:
+        """From now on the proposed revision is what holds. Accepting it again changes nothing."""
+        async with self.writer.database.snapshot(principal.organisation) as read:
+            memory, _ = await known_memory(read, principal, id, Permission.ADMIN)
+            proposal = await proposals.find(read, memory, revision)
+        if proposal is None:
+            raise MunimentError(Code.NOT_FOUND, "no such proposal", "revision")
+        changes = Changes.of_json(proposal)
+        vector = await self.writer.reviser.vector(changes.text)
+        async with self.writer.database.write(principal.organisation) as session:
+            memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
+            if await proposals.accept(session, memory, revision, principal.id):
+                before = (await VERSIONS.believed(session, [memory]))[memory]
+                timeline = tuple(row.portion for row in before)
+                current = timeline[-1].value if timeline else None
+                facts = self.writer.reviser.facts(current, changes, revision)
+                after = applied(timeline, Assert(Period(session.stamp, None), facts))
+                await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
+                await self.writer.attach(session, memory, facts, vector)
+            return await self.writer.read(session, memory, session.stamp)

@@ -1,0 +1,62 @@
+"""From the caller's words to a memory's owner, or to a memory that is there; with the permission that it needs."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.memory import Owner
+from app.domain.principal import Permission, Principal, parse_id
+from app.identity.spaces import named_space, permitted
+from app.memory.people import check_name, ensure_subject
+from app.storage import memories, subjects
+from app.storage.engine import Session, WriteSession
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Whose memory it is to be, in the caller's words: a subject's, a group's, or the space's own."""
+
+    subject_id: str | None = None
+    group_key: str | None = None
+    space_id: str | None = None
+    space_key: str | None = None
+
+
+async def resolve_owner(
+    session: WriteSession, principal: Principal, named: Named, permission: Permission = Permission.MEMORY_WRITE
+) -> Owner:
+    """The owner; a new subject is made in the named space. NOT_FOUND, SPACE_NOT_FOUND or FORBIDDEN otherwise."""
+    if named.subject_id is not None and named.group_key is not None:
+        raise bad_input("a memory belongs to a subject or to a group, not to both", "groupKey")
+    if named.group_key is not None:
+        group = await subjects.find_group(session, check_name(named.group_key, "groupKey"))
+        if group is None:
+            raise MunimentError(Code.NOT_FOUND, "no such group", "groupKey")
+        await permitted(session, principal, permission, space_id=group.space_id)
+        return Owner(group.space_id, group_id=group.id)
+    if named.subject_id is not None:
+        known = await subjects.find_subject(session, check_name(named.subject_id, "subjectId"))
+        if known is not None:
+            await permitted(session, principal, permission, space_id=known.space_id)
+            return Owner(known.space_id, subject_id=known.id)
+    space = await named_space(session, principal, permission, space_id=named.space_id, space_key=named.space_key)
+    if named.subject_id is None:
+        return Owner(space)
+    return Owner(space, subject_id=(await ensure_subject(session, named.subject_id, space)).id)
+
+
+async def known_memory(session: Session, principal: Principal, id: str, permission: Permission) -> tuple[UUID, Owner]:
+    """NOT_FOUND when it is unknown, malformed, or in a space that the caller may not see."""
+    memory = parse_id(id)
+    owner = None if memory is None else await memories.find_owner(session, memory)
+    if memory is None or owner is None:
+        raise memory_not_found()
+    try:
+        await permitted(session, principal, permission, space_id=owner.space_id)
+    except MunimentError as error:
+        raise (memory_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+    return memory, owner
+
+
+def memory_not_found() -> MunimentError:
+    return MunimentError(Code.NOT_FOUND, "no such memory", "id")

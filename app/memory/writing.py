@@ -1,0 +1,157 @@
+"""Remembering, correcting, changing and retracting. One way for all: embed with no lock, then one stamped write."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.domain.errors import Code, MunimentError
+from app.domain.memory import MemoryFacts
+from app.domain.principal import Permission, Principal
+from app.domain.temporal import ALWAYS, Assert, Period, Retract, Row, Timeline, applied, clip, update_fact
+from app.memory.once import Outcome, check_client_key, once
+from app.memory.resolve import Named, known_memory, memory_not_found, resolve_owner
+from app.memory.revision import Changes, Reviser, Vector
+from app.providers.ids import new_id
+from app.storage import memories
+from app.storage.engine import Database, WriteSession
+from app.storage.memories import VERSIONS, Listed, owner_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What protects a write: the client's own key, and the last change that the client knows of."""
+
+    client_key: str | None = None
+    expected: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The writing use cases of memory."""
+
+    database: Database
+    reviser: Reviser
+
+    async def remember(
+        self,
+        principal: Principal,
+        named: Named,
+        changes: Changes,
+        *,
+        since: datetime | None,
+        until: datetime | None,
+        from_now: bool,
+        guard: Guard = Guard(),
+    ) -> Listed:
+        """A new memory of a subject, a group or a space. `from_now`: it holds from this write on, whatever `since`."""
+        changes.check()
+        check_client_key(guard.client_key)
+        facts = self.reviser.facts(None, changes, 1)
+        vector = await self.reviser.vector(facts.text)
+        async with self.database.write(principal.organisation) as session:
+            owner = await resolve_owner(session, principal, named)
+            period = Period(session.stamp if from_now else since, until)
+
+            async def work() -> Outcome:
+                id = new_id()
+                await memories.create(session, id, owner)
+                await VERSIONS.change(session, id, Assert(period, facts), **owner_columns(owner))
+                await self.attach(session, id, facts, vector)
+                return Outcome({"id": str(id)}, owner.subject_id)
+
+            call = {"remember": str(named), "changes": changes.given, "since": since, "until": until, "now": from_now}
+            made = await once(session, principal, guard.client_key, call, work)
+            return await self.read(session, UUID(made["id"]), None)
+
+    async def correct(
+        self, principal: Principal, id: str, changes: Changes, period: Period = ALWAYS, guard: Guard = Guard()
+    ) -> Listed:
+        """The same valid period, a new belief. Only what is believed already is touched."""
+        call = {"correct": id, "changes": changes.given, "period": str(period)}
+        return await self._edit(principal, id, changes, lambda stamp: period, call, guard)
+
+    async def change(
+        self, principal: Principal, id: str, changes: Changes, at: datetime | None, guard: Guard = Guard()
+    ) -> Listed:
+        """From an instant on (now when None) it is otherwise; before that it stays as it was."""
+        call = {"change": id, "changes": changes.given, "at": at}
+        return await self._edit(principal, id, changes, lambda stamp: Period(at or stamp, None), call, guard)
+
+    async def retract(self, principal: Principal, id: str, period: Period = ALWAYS, guard: Guard = Guard()) -> UUID:
+        """It is no longer believed to hold in the period; past beliefs stay readable at their time."""
+        check_client_key(guard.client_key)
+        async with self.database.write(principal.organisation) as session:
+            memory, owner = await known_memory(session, principal, id, Permission.MEMORY_WRITE)
+
+            async def work() -> Outcome:
+                before = await self._before(session, memory, guard)
+                after = applied(_timeline(before), Retract(period))
+                await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
+                return Outcome({"id": str(memory)}, owner.subject_id)
+
+            await once(session, principal, guard.client_key, {"retract": id, "period": str(period)}, work)
+        return memory
+
+    async def _edit(
+        self,
+        principal: Principal,
+        id: str,
+        changes: Changes,
+        when: Callable[[datetime], Period],
+        call: Mapping[str, object],
+        guard: Guard,
+    ) -> Listed:
+        changes.check()
+        check_client_key(guard.client_key)
+        vector = await self.reviser.vector(changes.text)
+        async with self.database.write(principal.organisation) as session:
+            memory, owner = await known_memory(session, principal, id, Permission.MEMORY_WRITE)
+            period = when(session.stamp)
+
+            async def work() -> Outcome:
+                before = await self._before(session, memory, guard)
+                timeline = _timeline(before)
+                if not any(portion.period.overlaps(period) for portion in timeline):
+                    raise MunimentError(Code.CONFLICT, "nothing is believed in that period that could be changed")
+                after = self._revised(timeline, period, changes)
+                await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
+                for facts in {portion.value for portion in after} if changes.text is not None else ():
+                    if facts.text == changes.text:
+                        await self.attach(session, memory, facts, vector)
+                return Outcome({"id": str(memory)}, owner.subject_id)
+
+            await once(session, principal, guard.client_key, call, work)
+            return await self.read(session, memory, period.start)
+
+    def _revised(self, timeline: Timeline[MemoryFacts], period: Period, changes: Changes) -> Timeline[MemoryFacts]:
+        """Each believed portion keeps, inside the period, what is not changed."""
+        after = timeline
+        for portion in timeline:
+            for piece in clip([portion.period], period):
+                facts = self.reviser.facts(portion.value, changes, portion.value.revision)
+                after = update_fact(after, piece, facts)
+        return after
+
+    async def _before(self, session: WriteSession, memory: UUID, guard: Guard) -> tuple[Row[UUID, MemoryFacts], ...]:
+        if guard.expected is not None and guard.expected != await VERSIONS.last_change(session, memory):
+            raise MunimentError(
+                Code.CONFLICT, "the memory was changed by somebody else meanwhile", "expectedSystemFrom"
+            )
+        return (await VERSIONS.believed(session, [memory]))[memory]
+
+    async def attach(self, session: WriteSession, memory: UUID, facts: MemoryFacts, vector: Vector | None) -> None:
+        """Keep the embedding of a text, stamped with this write."""
+        if vector is not None and self.reviser.embedder is not None:
+            await memories.attach_embedding(session, memory, facts.text_sha256, self.reviser.embedder.model, vector)
+
+    async def read(self, session: WriteSession, memory: UUID, start: datetime | None) -> Listed:
+        """What is believed now of the first period that reaches beyond `start`."""
+        found = await memories.first_from(session, memory, start)
+        if found is None:
+            raise memory_not_found()
+        return found
+
+
+def _timeline(rows: tuple[Row[UUID, MemoryFacts], ...]) -> Timeline[MemoryFacts]:
+    return tuple(row.portion for row in rows)

@@ -1,0 +1,79 @@
+"""What holds for every request and every answer: a bounded body, and headers that keep browsers strict."""
+
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.domain.errors import bad_input
+from app.providers.ids import new_id
+from app.server.failure import refusal
+
+#: A question has at most 20,000 characters; a megabyte holds any document of a client and its variables.
+MAX_BODY_BYTES: Final = 1_000_000
+
+#: For answers that are data. Pages bring their own policy.
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+
+
+class _TooLarge(Exception):
+    """More bytes came than one request may hold."""
+
+
+class BodyLimit:
+    """413 for a body of more than `limit` bytes, declared or not; never more than that is read."""
+
+    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isascii() and declared.isdigit() and int(declared[:20]) > self._limit:
+            await self._refuse(scope, receive, send)
+            return
+        seen = 0
+
+        async def bounded() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._limit:
+                raise _TooLarge
+            return message
+
+        try:
+            await self._app(scope, bounded, send)
+        except _TooLarge:
+            await self._refuse(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # What is still to come of the body is not read: the connection cannot be used again.
+        error = bad_input(f"a request holds at most {self._limit} bytes")
+        await refusal(error, new_id(), 413, {"Connection": "close"})(scope, receive, send)
+
+
+class SecurityHeaders:
+    """Adds to each answer the headers that it does not set itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, secured if scope["type"] == "http" else send)

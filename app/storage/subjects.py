@@ -1,0 +1,172 @@
+"""Subjects, groups and who belongs to which; and forgetting a subject for good."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.domain.principal import Permission
+from app.storage.engine import AnyRow, Session, WriteSession
+from app.storage.facts import Family
+from app.storage.scope import believed_now, known, tenant, valid
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    id: UUID
+    external_id: str
+    space_id: UUID
+    pseudonym_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    id: UUID
+    key: str
+    name: str
+    space_id: UUID
+
+
+def _encode(verified: bool) -> Mapping[str, Any]:
+    return {"verified": verified}
+
+
+def _decode(row: AnyRow) -> bool:
+    return bool(row.verified)
+
+
+#: Whether a subject's membership of a group is verified.
+MEMBERSHIPS: Family[bool] = Family("memberships", "membership_id", {"verified": ""}, _encode, _decode)
+
+_SUBJECT = text(
+    f"SELECT s.id, s.external_id, s.space_id, s.pseudonym_key FROM subjects s WHERE {tenant('s')} "
+    "AND s.external_id = :external_id"
+)
+_NEW_SUBJECT = text(
+    "INSERT INTO subjects (organisation_id, id, external_id, space_id, pseudonym_key, system_from) "
+    "VALUES (:organisation, :id, :external_id, :space, :key, :stamp)"
+)
+_GROUP = text(f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.key = :key")
+_GROUP_BY_ID = text(f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.id = :id")
+_NEW_GROUP = text(
+    "INSERT INTO groups (organisation_id, id, key, name, space_id, system_from) "
+    "VALUES (:organisation, :id, :key, :name, :space, :stamp)"
+)
+
+
+async def find_subject(session: Session, external_id: str) -> Subject | None:
+    """By the client's own name, compared whole."""
+    row = await session.row(_SUBJECT, {"organisation": session.organisation, "external_id": external_id})
+    return None if row is None else Subject(row.id, row.external_id, row.space_id, row.pseudonym_key)
+
+
+async def create_subject(session: WriteSession, subject: Subject) -> None:
+    await session.run(
+        _NEW_SUBJECT,
+        {
+            "organisation": session.organisation,
+            "id": subject.id,
+            "external_id": subject.external_id,
+            "space": subject.space_id,
+            "key": subject.pseudonym_key,
+            "stamp": session.stamp,
+        },
+    )
+
+
+async def find_group(session: Session, key: str) -> Group | None:
+    row = await session.row(_GROUP, {"organisation": session.organisation, "key": key})
+    return None if row is None else Group(row.id, row.key, row.name, row.space_id)
+
+
+async def group_by_id(session: Session, id: UUID) -> Group | None:
+    row = await session.row(_GROUP_BY_ID, {"organisation": session.organisation, "id": id})
+    return None if row is None else Group(row.id, row.key, row.name, row.space_id)
+
+
+async def create_group(session: WriteSession, group: Group) -> None:
+    await session.run(
+        _NEW_GROUP,
+        {
+            "organisation": session.organisation,
+            "id": group.id,
+            "key": group.key,
+            "name": group.name,
+            "space": group.space_id,
+            "stamp": session.stamp,
+        },
+    )
+
+
+def _may_search(space: str) -> str:
+    """The caller may search in a space today."""
+    return (
+        f"EXISTS (SELECT FROM spaces s JOIN grants g ON g.space_id = ANY(s.path) AND {believed_now('g')} "
+        f"AND {valid('g', 'now()')} AND g.permission = '{Permission.SEARCH.value}' "
+        f"AND g.principal_id = ANY(CAST(:principals AS uuid[])) WHERE {believed_now('s')} AND s.id = {space})"
+    )
+
+
+# A membership counts when it was verified and held at the point that is read, and still is and does today: old clocks
+# never widen access.
+_REACHABLE = text(
+    f"""
+    SELECT s.id, s.external_id, s.space_id, s.pseudonym_key,
+        ARRAY(SELECT g.id FROM memberships m JOIN groups g ON {tenant("g")} AND g.id = m.group_id
+            WHERE {known("m")} AND {valid("m")} AND m.verified AND m.subject_id = s.id
+            AND EXISTS (SELECT FROM memberships t WHERE {believed_now("t")} AND {valid("t", ":now")} AND t.verified
+                AND t.membership_id = m.membership_id)
+            AND {_may_search("g.space_id")} ORDER BY g.id) AS groups
+    FROM subjects s WHERE {tenant("s")} AND s.external_id = :external_id AND {_may_search("s.space_id")}
+    """
+)
+
+
+async def reachable(
+    session: Session,
+    external_id: str,
+    principals: Sequence[UUID],
+    *,
+    valid_at: datetime,
+    known_at: datetime,
+    now: datetime,
+) -> tuple[Subject, list[UUID]] | None:
+    """The subject and the groups whose memories count for it; None when unknown, or not the caller's to ask for."""
+    row = await session.row(
+        _REACHABLE,
+        {
+            "organisation": session.organisation,
+            "external_id": external_id,
+            "principals": list(principals),
+            "valid_at": valid_at,
+            "known_at": known_at,
+            "now": now,
+        },
+    )
+    if row is None:
+        return None
+    return Subject(row.id, row.external_id, row.space_id, row.pseudonym_key), list(row.groups)
+
+
+_OF = "IN (SELECT m.id FROM memories m WHERE m.organisation_id = :organisation AND m.subject_id = :subject)"
+_FORGET = [
+    text(f"DELETE FROM memory_embeddings f WHERE {tenant('f')} AND f.memory_id {_OF}"),
+    text(f"DELETE FROM memory_accesses f WHERE {tenant('f')} AND f.memory_id {_OF}"),
+    text(f"DELETE FROM memory_proposals f WHERE {tenant('f')} AND f.memory_id {_OF}"),
+    text(f"DELETE FROM memory_versions f WHERE {tenant('f')} AND f.subject_id = :subject"),
+    text(f"DELETE FROM memberships f WHERE {tenant('f')} AND f.subject_id = :subject"),
+    text(f"DELETE FROM client_keys f WHERE {tenant('f')} AND f.subject_id = :subject"),
+    text(f"DELETE FROM subjects f WHERE {tenant('f')} AND f.id = :subject"),
+]
+_FORGET_MEMORIES = text(f"DELETE FROM memories f WHERE {tenant('f')} AND f.subject_id = :subject")
+
+
+async def forget(session: WriteSession, subject: UUID) -> int:
+    """Delete everything that is held of a subject, its pseudonym's key too; the number of its memories."""
+    named = {"organisation": session.organisation, "subject": subject}
+    for statement in _FORGET:
+        await session.run(statement, named)
+    return await session.run(_FORGET_MEMORIES, named)

@@ -1,0 +1,118 @@
+"""GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/): what is let in, and how it is answered."""
+
+import json
+import re
+from typing import Any, Final
+
+from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http.base import BaseRequestProtocol
+from strawberry.http.parse_content_type import parse_content_type
+from strawberry.schema.exceptions import InvalidOperationTypeError
+from strawberry.types import ExecutionResult
+
+from app.bootstrap import Services
+from app.domain.errors import bad_input
+from app.providers.ids import new_id
+from app.server.failure import refusal
+from schema.build import graphql_schema
+from schema.context import Context
+
+JSON: Final = "application/json"
+#: Its answers carry HTTP status codes; those of plain JSON are 200 whenever the request itself was well formed.
+RESPONSE_JSON: Final = "application/graphql-response+json"
+
+_WEIGHT = re.compile(r"[01](?:\.[0-9]{0,3})?")
+
+
+class GraphQLEndpoint(GraphQL[Context, None]):
+    """`POST /graphql`, and GET for queries. The page that explores it is the playground at `/`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            graphql_schema,
+            graphql_ide=None,
+            multipart_uploads_enabled=False,
+            subscription_protocols=("graphql-transport-ws",),
+        )
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
+        parts: Services = request.app.state.services
+        return Context(services=parts, connection=request)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What is refused before it runs is answered in the shape of every other failure."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self.run(request)
+        except HTTPException as refused:
+            status, headers = refused.status_code, None
+            if status == 405 or isinstance(refused.__cause__, InvalidOperationTypeError):
+                status, headers = 405, {"Allow": "POST" if request.method == "GET" else "GET, POST"}
+            response = refusal(bad_input(refused.reason), new_id(), status, headers, _media_type(request))
+        await response(scope, receive, send)
+
+    async def get_sub_response(self, request: Request | WebSocket) -> Response:
+        sub_response = await super().get_sub_response(request)
+        sub_response.media_type = _media_type(request)
+        return sub_response
+
+    def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:
+        return False
+
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
+        """Only JSON is let in by POST: what a form on another site can send is not."""
+        if request.method == "POST" and parse_content_type(request.content_type or "")[0].lower() != JSON:
+            raise HTTPException(415, "the body must be application/json")
+        return await super().parse_http_body(request)
+
+    def parse_json(self, data: str | bytes) -> Any:
+        try:
+            text = data.decode() if isinstance(data, bytes) else data
+            value = json.loads(text, parse_constant=_no_constant)
+            if "\\u" in text:
+                # A lone surrogate can be escaped in JSON, yet it is no character: nothing behind here could keep it.
+                json.dumps(value, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "the request is not JSON in UTF-8") from None
+        if not isinstance(value, dict | list):
+            raise HTTPException(400, "the request must be a JSON object")
+        return value
+
+    async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
+        """`data` is left out where nothing was executed, as the specification of GraphQL asks."""
+        answer = await super().process_result(request, result)
+        if result.data is None and all(error.path is None for error in result.errors or ()):
+            del answer["data"]
+        return answer
+
+    def create_response(
+        self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
+    ) -> Response:
+        refused = sub_response.media_type == RESPONSE_JSON and "data" not in response_data
+        return Response(
+            self.encode_json(response_data), 400 if refused else 200, media_type=sub_response.media_type or JSON
+        )
+
+
+def _media_type(request: Request | WebSocket) -> str:
+    """The one that the client prefers; plain JSON for those who do not ask."""
+    weights: dict[str, float] = {}
+    for item in request.headers.get("accept", "").lower().split(","):
+        name, *parameters = (part.strip() for part in item.split(";"))
+        weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        weights[name] = float(weight) if _WEIGHT.fullmatch(weight) else 0.0
+    wanted = weights.get(RESPONSE_JSON, 0.0)
+    return RESPONSE_JSON if wanted and wanted >= weights.get(JSON, 0.0) else JSON
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,165 @@
+"""A sequencer killed with SIGKILL: before and after every statement in turn, then at random moments under load."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from uuid import uuid4
+
+import pytest
+
+from app.domain.chain import Outcome
+from app.providers.head_file import HeadFile
+from app.providers.keyring import KeyRing
+from tests.evidence.support import assert_chained_once, chain_of, enqueue, found, head_of, queue_of
+
+#: Forks a sequencer for each line of input, "organisation moment": a turn that ends itself at that moment (how many
+#: borders between statements it passes before), or a run until it is killed when the moment is negative. Forking
+#: leaves the imports done, so a hundred deaths take seconds.
+NURSERY = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from uuid import UUID
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from app.evidence import sequencer
+from app.providers.head_file import HeadFile
+from app.providers.keyring import KeyRing
+from app.storage.engine import Database
+
+URL, HOME = sys.argv[1], Path(sys.argv[2])
+
+def border(*_):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+
+class Heads(HeadFile):
+    def advance(self, *arguments):
+        border()
+        head = super().advance(*arguments)
+        border()
+        return head
+
+async def main(organisation):
+    keys = KeyRing.load(HOME / "keys" / "evidence.json")
+    heads = Heads(HOME / "heads", keys.organisation_key)
+    one = sequencer.Sequencer(Database.connect(URL, 2), keys, heads)
+    if left >= 0:
+        await one.turn(organisation)
+        return
+    sequencer.BATCH = 5
+    while True:
+        await one.turn(organisation)
+
+for line in sys.stdin:
+    name, moment = line.split()
+    child = os.fork()
+    if child == 0:
+        left = int(moment)
+        if left >= 0:
+            for moment in ("before_cursor_execute", "after_cursor_execute", "commit", "rollback"):
+                event.listen(Engine, moment, border)
+        asyncio.run(main(UUID(name)))
+        os._exit(0)
+    print(child, flush=True)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
+"""
+
+
+class Nursery:
+    def __init__(self, url, home):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY, url, str(home)],
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+            bufsize=1,
+            env=environment,
+        )
+
+    async def number(self) -> int:
+        return int(await asyncio.to_thread(self.process.stdout.readline))
+
+    async def begin(self, organisation, moment: int = -1) -> int:
+        """The process id of a sequencer at work."""
+        self.process.stdin.write(f"{organisation} {moment}\n")
+        return await self.number()
+
+    async def end(self) -> int:
+        """The exit code of the sequencer begun last, once it has ended."""
+        return await self.number()
+
+
+@pytest.fixture
+def nursery(office, installation):
+    nursery = Nursery(installation.url, office.home)
+    yield nursery
+    nursery.process.stdin.close()
+    nursery.process.wait(30)
+    nursery.process.stdout.close()
+
+
+async def assert_nothing_lost(office, organisation, events) -> int:
+    """Chain and queue together hold every event once; the number chained so far."""
+    async with office.database.snapshot(organisation):
+        rows = await chain_of(office.database, organisation)
+        waiting = await queue_of(office.database, organisation)
+    assert_chained_once(rows, events[: len(rows)])
+    assert waiting == events[len(rows) :]
+    head = office.heads.read(organisation)
+    assert head is None or rows[head.sequence - 1].mac == head.mac
+    assert await found(office, organisation) == (Outcome.VALID, None)
+    return len(rows)
+
+
+async def test_between_any_two_statements(office, nursery):
+    """One event more for each death; the turn that passes all borders ends the walk."""
+    events, chained, moment = [], [], 0
+    while True:
+        events += await enqueue(office.database, office.organisation, 1, f"{moment}.")
+        await nursery.begin(office.organisation, moment)
+        code = await nursery.end()
+        chained.append(await assert_nothing_lost(office, office.organisation, events))
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        moment += 1
+    # Deaths on both sides of the commit were among them: most leave the queue as it was, the last ones do not.
+    assert moment > 15
+    assert chained[0] == 0
+    assert 0 < sum(after > before for before, after in zip(chained, chained[1:], strict=False)) < moment
+    assert chained[-1] == len(events)
+    assert office.heads.read(office.organisation) == head_of(await chain_of(office.database, office.organisation))
+
+
+async def test_at_random_moments_while_events_arrive(office, nursery):
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    organisation = uuid4()
+    events, deaths, advanced = [], 0, 0
+    deadline = time.monotonic() + 8.0
+    while deaths < 10 or (time.monotonic() < deadline and deaths < 80):
+        events += await enqueue(office.database, organisation, 15, f"{deaths}.")
+        pid = await nursery.begin(organisation)
+        await asyncio.sleep(chance.uniform(0.0, 0.15))
+        os.kill(pid, signal.SIGKILL)
+        assert await nursery.end() == -signal.SIGKILL, f"seed {seed}"
+        deaths += 1
+        advanced += await assert_nothing_lost(office, organisation, events) > 0
+    assert advanced, "no sequencer lived long enough to chain anything"
+    keys = KeyRing.load(office.home / "keys" / "evidence.json")
+    assert keys.current_id == office.keys.current_id
+    while await office.sequencer.turn(organisation):
+        pass
+    rows = await chain_of(office.database, organisation)
+    assert_chained_once(rows, events)
+    assert HeadFile(office.home / "heads", keys.organisation_key).read(organisation) == head_of(rows)
+    assert await found(office, organisation) == (Outcome.VALID, None)
