@@ -10,8 +10,12 @@ from app.domain.scoring import parse_level_weights
 from app.evidence.sequencer import Sequencer
 from app.identity.development import ALGORITHM, DevelopmentKey
 from app.identity.tokens import TokenVerifier
+from app.ingestion.editing import Editor
 from app.ingestion.embedding import EmbeddingWorker
 from app.ingestion.prepare import Preparer
+from app.memory.proposing import Proposals
+from app.memory.revision import Reviser
+from app.memory.writing import Writer
 from app.providers.embedded_postgres import EmbeddedPostgres
 from app.providers.embedder.base import Embedder
 from app.providers.embedder.hashing import HashingEmbedder
@@ -78,6 +82,9 @@ class Services:
     database: Database
     retriever: Retriever
     preparer: Preparer
+    editor: Editor
+    memory: Writer
+    proposals: Proposals
     tokens: TokenVerifier
     development: DevelopmentKey | None
     keys: KeyRing
@@ -107,6 +114,9 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     embedder = _embedder(settings)
     heads = HeadFile(settings.home / "heads", keys.organisation_key)
     database = Database.connect(installation.url, settings.pool_size)
+    counter = Tokens()
+    preparer = Preparer(WordPieces(), counter, analyser)
+    writer = Writer(database, Reviser(counter, embedder))
     try:
         yield Services(
             settings=settings,
@@ -116,8 +126,12 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
                 embedder if settings.search_backend != "text" else None,
                 analyser,
                 parse_level_weights(settings.level_weights or ""),
+                settings.max_candidates,
             ),
-            preparer=Preparer(WordPieces(), Tokens(), analyser),
+            preparer=preparer,
+            editor=Editor(database, preparer, embed=embedder is not None),
+            memory=writer,
+            proposals=Proposals(writer),
             tokens=tokens,
             development=development,
             keys=keys,

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from socket import socket
 from typing import Annotated, TypeVar
@@ -48,11 +50,19 @@ Organisation = Annotated[UUID, typer.Option(help="The organisation; the demo by 
 
 def main() -> None:
     """Entry point: a failure that people can mend is one line on standard error, and exit code 1."""
+    _end_as_on_interrupt()
     try:
         cli()
     except (MunimentError, EmbeddedPostgresError, ValueError, OSError) as error:
         err.print(f"muniment: {_sentence(error)}", style="red", soft_wrap=True, markup=False)
         sys.exit(1)
+
+
+def _end_as_on_interrupt() -> None:
+    """SIGTERM and a closed terminal take the way of Ctrl-C: by default they would leave the database running."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
 
 
 def _sentence(error: Exception) -> str:
@@ -80,6 +90,13 @@ def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
         return asyncio.run(run())
     finally:
         installation.close()
+
+
+async def _known(parts: Services, organisation: UUID) -> None:
+    """An organisation that does not exist has an empty chain, and empty is VALID: better to say what is wrong."""
+    async with parts.database.snapshot(organisation) as session:
+        if organisation != ORGANISATION and await tenancy.find_space(session, "/") is None:
+            raise typer.BadParameter(f"no organisation {organisation}", param_hint="--organisation")
 
 
 class _Server(uvicorn.Server):
@@ -118,7 +135,9 @@ def serve(
             installation.close()
             _announce(settings, token)
 
-        _Server(config, started).run()
+        # uvicorn ends in an orderly way first, and only then hands the signal on.
+        with suppress(KeyboardInterrupt):
+            _Server(config, started).run()
     finally:
         installation.close()
 
@@ -271,6 +290,7 @@ def verify_chain_(organisation: Organisation = ORGANISATION) -> None:
     """Check the evidence chain; exit code 0 only when it is VALID."""
 
     async def work(parts: Services) -> Outcome:
+        await _known(parts, organisation)
         await parts.sequencer.turn(organisation)
         with _bar() as progress:
             task = progress.add_task("Verifying", total=None)
@@ -295,6 +315,7 @@ def status(organisation: Organisation = ORGANISATION) -> None:
     """Print how the store stands: chunks, embeddings, queues, chain."""
 
     async def work(parts: Services) -> None:
+        await _known(parts, organisation)
         embedder = parts.retriever.embedder
         model = embedder.model if embedder else None
         state = await read_status(parts.database, organisation, model)

@@ -1,5 +1,6 @@
 """Every setting, from `MUNIMENT_*` variables. Read by the composition root and the command line only."""
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from app.domain.errors import MunimentError
 from app.domain.scoring import parse_level_weights
 
 PREFIX = "MUNIMENT_"
+_POSTGRESQL = re.compile(r"postgres(ql)?(\+asyncpg)?://[^/]*/[^/]+")
 
 
 class Settings(BaseSettings):
@@ -35,6 +37,7 @@ class Settings(BaseSettings):
     embedder: Literal["local", "hash", "none"] = Field(
         "local", description="`local`: the packaged MiniLM. `hash`: no model, for tests. `none`: text search alone."
     )
+    max_candidates: int = Field(10_000, ge=1, description="Memories of one owner that a recall looks at, newest first.")
     level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
     keys: SecretStr | None = Field(
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
@@ -48,6 +51,14 @@ class Settings(BaseSettings):
     jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
     jwt_audience: str = Field("muniment", description="Audience that a token must name.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+
+    @field_validator("database_url", "migration_database_url")
+    @classmethod
+    def _postgresql(cls, value: str | None) -> str | None:
+        # The value stays out of the sentence: it may hold a password.
+        if value is not None and not _POSTGRESQL.match(value):
+            raise ValueError("write it as postgresql://user:password@host:port/database")
+        return value
 
     @field_validator("level_weights")
     @classmethod

@@ -7,8 +7,11 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
 from schema.errors import CodedErrors
+from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
+from schema.mutations.memory import MemoryMutations
 from schema.queries.evidence import EvidenceQueries
+from schema.queries.facts import FactQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.retrieval import RetrievalQueries
 from schema.scalars import SCALARS
@@ -19,12 +22,12 @@ CACHED_DOCUMENTS = 512
 
 
 @strawberry.type(description="Reads. `retrieve` also stores its own evidence before it answers.")
-class Query(RetrievalQueries, EvidenceQueries, OrganisationQueries):
+class Query(RetrievalQueries, FactQueries, EvidenceQueries, OrganisationQueries):
     pass
 
 
 @strawberry.type(description="Writes.")
-class Mutation(EvidenceMutations):
+class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations):
     pass
 
 

@@ -10,7 +10,7 @@ from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant
 from app.domain.memory import membership_id, pseudonym
 from app.domain.principal import Permission, Principal
-from app.domain.temporal import Assert, Period
+from app.domain.temporal import Assert, Op, Period, Retract
 from app.identity.spaces import named_space, permitted
 from app.memory.once import Outcome, check_client_key, once
 from app.providers.ids import new_id
@@ -100,10 +100,11 @@ async def set_membership(
     subject_id: str,
     *,
     verified: bool,
+    member: bool = True,
     period: Period,
     client_key: str | None = None,
 ) -> UUID:
-    """Say that a subject belongs to a group for a period, and whether that was verified; the id of the fact."""
+    """Say whether a subject belongs to a group for a period, and whether that was verified; the id of the fact."""
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
         group, subject = await _group(session, group_key), await _subject(session, subject_id)
@@ -112,10 +113,17 @@ async def set_membership(
         fact = membership_id(group.id, subject.id)
 
         async def work() -> Outcome:
-            await MEMBERSHIPS.change(session, fact, Assert(period, verified), group_id=group.id, subject_id=subject.id)
+            said: Op[bool] = Assert(period, verified) if member else Retract(period)
+            await MEMBERSHIPS.change(session, fact, said, group_id=group.id, subject_id=subject.id)
             return Outcome({"id": str(fact)}, subject.id)
 
-        call = {"group": group_key, "subject": subject_id, "verified": verified, "period": str(period)}
+        call = {
+            "group": group_key,
+            "subject": subject_id,
+            "verified": verified,
+            "member": member,
+            "period": str(period),
+        }
         await once(session, principal, client_key, {"setGroupMembership": call}, work)
     return fact
 

@@ -71,7 +71,7 @@ def limitations(
         found.append(
             Limitation(LimitationCode.HISTORICAL_READ, "The answer is as of an earlier moment of one or both clocks.")
         )
-    if asked and gathered.vector_mode == "off":
+    if asked and gathered.indexes and gathered.vector_mode == "off":
         found.append(Limitation(LimitationCode.TEXT_ONLY, "Only the text of the question was searched for."))
     if asked and gathered.text_query_empty:
         found.append(

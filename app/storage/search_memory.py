@@ -14,7 +14,7 @@ from pgvector import HalfVector
 from sqlalchemy import TextClause, text
 
 from app.storage.engine import Session
-from app.storage.scope import Scope, tenant, visible
+from app.storage.scope import Scope, believed_now, tenant, visible
 
 
 class Owners(Enum):
@@ -94,8 +94,9 @@ async def search(
 
 
 _TEXTS = text(
-    "SELECT m.id, m.text, m.confidence, m.epistemic_status, m.transform_type, m.tags, m.valid_to "
-    f"FROM memory_versions m WHERE {tenant('m')} AND m.id = ANY(CAST(:versions AS uuid[]))"
+    "SELECT m.id, m.text, m.confidence, m.epistemic_status, m.transform_type, m.tags, m.valid_to, s.key_path, s.level "
+    f"FROM memory_versions m JOIN spaces s ON {believed_now('s')} AND s.id = m.space_id "
+    f"WHERE {tenant('m')} AND m.id = ANY(CAST(:versions AS uuid[]))"
 )
 
 
@@ -108,6 +109,8 @@ class MemoryText:
     transform_type: str
     tags: list[str]
     valid_to: datetime | None
+    space_key: str
+    level: str
 
 
 async def texts(session: Session, versions: Sequence[UUID]) -> dict[UUID, MemoryText]:

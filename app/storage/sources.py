@@ -61,6 +61,14 @@ async def find_source(session: Session, space: UUID, provider: str, name: str) -
     return None if row is None else StoredSource(*row)
 
 
+_BY_ID = text(f"SELECT {_COLUMNS} FROM sources o WHERE {believed_now('o')} AND o.id = :id")
+
+
+async def source_by_id(session: Session, id: UUID) -> StoredSource | None:
+    row = await session.row(_BY_ID, {"organisation": session.organisation, "id": id})
+    return None if row is None else StoredSource(*row)
+
+
 async def create_source(
     session: WriteSession,
     *,

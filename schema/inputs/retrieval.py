@@ -31,6 +31,13 @@ class RetrieveInput:
     )
     source_kinds: list[str] | None = strawberry.field(default=None, description="Only sources of these kinds.")
     providers: list[str] | None = strawberry.field(default=None, description="Only sources of these providers.")
+    subject_id: strawberry.ID | None = strawberry.field(
+        default=None, description="Whose memories count; never limits passages. Compared whole."
+    )
+    include_memories: bool = strawberry.field(default=True, description="Whether memories are recalled at all.")
+    max_memories: int | None = strawberry.field(
+        default=None, description="Most memories, and most group memories: 10 by default, at most 50."
+    )
     session_id: str | None = strawberry.field(default=None, description="The caller's session, kept in the evidence.")
 
     def request(self, principal: Principal, default_space: str | None) -> RetrievalRequest:
@@ -55,6 +62,9 @@ class RetrieveInput:
             budget_strategy=self.budget_strategy,
             source_kinds=self.source_kinds,
             providers=self.providers,
+            subject_id=None if self.subject_id is None else str(self.subject_id),
+            include_memories=self.include_memories,
+            max_memories=self.max_memories,
         )
 
 

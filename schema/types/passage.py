@@ -6,6 +6,7 @@ import strawberry
 
 from app.domain.contract import age_hours
 from app.retrieval.answer import Answer, Delivered
+from app.retrieval.recall import DeliveredMemory
 from schema.scalars import JSON, Instant
 from schema.types.enums import SpaceLevel
 
@@ -42,11 +43,26 @@ class Citation:
         )
 
 
-@strawberry.type(description="The parts of a passage's score: (0.7 · vector + 0.3 · text) · levelWeight.")
+@strawberry.type(
+    description=(
+        "The parts of a score. A passage: (0.7 · vector + 0.3 · text) · levelWeight. A memory: 0.40 · similarity + "
+        "0.20 · recency + 0.25 · importance + 0.15 · frequency. What plays no part is null."
+    )
+)
 class PassageScores:
-    vector: float | None = strawberry.field(description="1 − cosine distance to the question; absent without a vector.")
-    text: float | None = strawberry.field(description="BM25 in [0, 1]; absent when no word matched.")
-    level_weight: float = strawberry.field(description="Weight of the level of the passage's space.")
+    vector: float | None = strawberry.field(
+        default=None, description="1 − cosine distance to the question; null without a vector."
+    )
+    text: float | None = strawberry.field(default=None, description="BM25 in [0, 1]; null when no word matched.")
+    level_weight: float | None = strawberry.field(
+        default=None, description="Weight of the level of the passage's space."
+    )
+    similarity: float | None = strawberry.field(
+        default=None, description="Cosine similarity of a memory to the question; 1 when there is no question."
+    )
+    recency: float | None = strawberry.field(default=None, description="0.5 ^ (days old / 14).")
+    importance: float | None = strawberry.field(default=None, description="Importance recorded with the memory.")
+    frequency: float | None = strawberry.field(default=None, description="min(1, ln(1 + accesses) / ln(101)).")
 
 
 @strawberry.type(description="How fresh the passage is, as far as it is known.")
@@ -64,9 +80,9 @@ class Passage:
     score: float = strawberry.field(description="The passage's score; see `scores` for its parts.")
     tokens: int = strawberry.field(description="Tokens of the text (cl100k_base).")
     citation: Citation = strawberry.field(description="Where exactly the text stands.")
-    chunk_id: strawberry.ID = strawberry.field(description="Id of the stored slice.")
-    document_id: strawberry.ID = strawberry.field(description="Id of the document.")
-    source_id: strawberry.ID = strawberry.field(description="Id of the source.")
+    chunk_id: strawberry.ID | None = strawberry.field(description="Id of the stored slice; null for a memory.")
+    document_id: strawberry.ID | None = strawberry.field(description="Id of the document; null for a memory.")
+    source_id: strawberry.ID | None = strawberry.field(description="Id of the source; null for a memory.")
     space_id: strawberry.ID = strawberry.field(description="Id of the space.")
     space_key: str = strawberry.field(description="Key path of the space.")
     level: SpaceLevel = strawberry.field(description="Level of the space.")
@@ -82,8 +98,19 @@ class Passage:
     freshness: Freshness = strawberry.field(description="How fresh the passage is.")
     access_policy: JSON | None = strawberry.field(description="Access policy that the source carried at ingest.")
     content_sha256: str = strawberry.field(description="SHA-256 of the text delivered, as recorded in the evidence.")
-    index_version: int = strawberry.field(description="Index version of the source that the slice belongs to.")
+    index_version: int | None = strawberry.field(
+        description="Index version of the source that the slice belongs to; null for a memory."
+    )
     scores: PassageScores = strawberry.field(description="The parts of the score.")
+    justification: str | None = strawberry.field(
+        default=None, description="Why a memory ranks where it does, in one line; null for a passage."
+    )
+    memory_id: strawberry.ID | None = strawberry.field(
+        default=None, description="Id of the memory; null for a passage."
+    )
+    revision: int | None = strawberry.field(
+        default=None, description="Accepted revision of the memory; null for a passage."
+    )
 
     @classmethod
     def of(cls, item: Delivered, answer: Answer) -> Self:
@@ -124,4 +151,60 @@ class Passage:
                 text=candidate.scores.text,
                 level_weight=candidate.scores.level_weight,
             ),
+        )
+
+    @classmethod
+    def of_memory(cls, item: DeliveredMemory) -> Self:
+        hit, score, memory = item.candidate.hit, item.candidate.score, item.text
+        return cls(
+            text=memory.text,
+            score=score.score,
+            tokens=hit.tokens,
+            citation=Citation(
+                index=item.index,
+                source_type="memory",
+                title=f"Memory of a {'subject' if hit.subject_id else 'group' if hit.group_id else 'space'}",
+                external_id=str(hit.memory_id),
+                heading_path=None,
+                page=None,
+                sheet=None,
+                table=None,
+                row_start=None,
+                row_end=None,
+                url=None,
+            ),
+            chunk_id=None,
+            document_id=None,
+            source_id=None,
+            space_id=strawberry.ID(str(hit.space_id)),
+            space_key=memory.space_key,
+            level=SpaceLevel(memory.level),
+            provider=item.candidate.provider,
+            updated_at=hit.system_from,
+            valid_from=hit.valid_from,
+            valid_to=memory.valid_to,
+            system_from=hit.system_from,
+            confidence=memory.confidence,
+            epistemic_status=memory.epistemic_status,
+            transform_type=memory.transform_type,
+            tags=memory.tags,
+            freshness=Freshness(
+                source_created_at=None,
+                source_updated_at=None,
+                ingested_at=hit.system_from,
+                synced_at=None,
+                age_hours=None,
+            ),
+            access_policy=None,
+            content_sha256=hit.text_sha256.hex(),
+            index_version=None,
+            scores=PassageScores(
+                similarity=score.similarity,
+                recency=score.recency,
+                importance=score.importance,
+                frequency=score.frequency,
+            ),
+            justification=item.candidate.justification,
+            memory_id=strawberry.ID(str(hit.memory_id)),
+            revision=hit.revision,
         )

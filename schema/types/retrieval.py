@@ -20,6 +20,7 @@ class EffectiveParameters:
     max_per_level: int = strawberry.field(description="Most passages from spaces of one level.")
     max_passages_per_document: int = strawberry.field(description="Most passages of one document.")
     min_score: float | None = strawberry.field(description="Least score of a passage; null: no floor.")
+    max_memories: int = strawberry.field(description="Most memories, and most group memories.")
     token_budget: int | None = strawberry.field(description="Most tokens in all; null: not trimmed.")
     budget_strategy: BudgetStrategy = strawberry.field(description="How passages are cut to the budget.")
     source_kinds: list[str] | None = strawberry.field(description="Source kinds asked for; null: all.")
@@ -56,6 +57,7 @@ class ContextContract:
                 max_per_level=parameters.max_per_level,
                 max_passages_per_document=parameters.max_passages_per_document,
                 min_score=parameters.min_score,
+                max_memories=parameters.max_memories,
                 token_budget=parameters.token_budget,
                 budget_strategy=parameters.budget_strategy,
                 source_kinds=None if parameters.source_kinds is None else list(parameters.source_kinds),
@@ -147,6 +149,12 @@ class RetrievalResult:
     contract: ContextContract = strawberry.field(description="The terms of the answer.")
     query: str | None = strawberry.field(description="The question, as asked.")
     passages: list[Passage] = strawberry.field(description="The passages, best first.")
+    memories: list[Passage] = strawberry.field(
+        description="Memories of the named subject and of the searched spaces, best first. Never trimmed."
+    )
+    group_memories: list[Passage] = strawberry.field(
+        description="Memories of the groups that the subject verifiably belongs to, best first. Never trimmed."
+    )
     citations: list[Citation] = strawberry.field(description="One for each passage, numbered for `[1]`.")
     exclusions: list[Exclusion] = strawberry.field(description="What was left out, and why.")
     limitations: list[Limitation] = strawberry.field(description="What a careful reader should know.")
@@ -163,6 +171,8 @@ class RetrievalResult:
             contract=ContextContract.of(answer.contract),
             query=answer.query,
             passages=[Passage.of(item, answer) for item in answer.passages],
+            memories=[Passage.of_memory(item) for item in answer.memories],
+            group_memories=[Passage.of_memory(item) for item in answer.group_memories],
             citations=[Citation.of(item) for item in answer.passages],
             exclusions=[Exclusion.of(item) for item in answer.exclusions],
             limitations=[Limitation.of(item) for item in answer.limitations],

@@ -19,7 +19,7 @@ class Client:
 
     async def ask(self, query: str, variables: Mapping[str, Any]) -> bytes:
         """RuntimeError with what the server said unless it answered 200 without errors."""
-        if self._reader is None or self._writer is None:
+        if self._reader is None or self._writer is None or self._reader.at_eof():  # an idle one is closed after seconds
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2**22)
         body = json.dumps({"query": query, "variables": dict(variables)}).encode()
         self._writer.write(

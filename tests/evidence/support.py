@@ -63,13 +63,18 @@ async def enqueue(database: Database, organisation: UUID, count: int, note: str 
 
 
 async def chain_of(database: Database, organisation: UUID) -> list[Row]:
-    async with database.snapshot(organisation) as session:
-        return [Row(*row) for row in await session.rows(_CHAIN, {"organisation": organisation})]
+    return (await both_of(database, organisation))[0]
 
 
 async def queue_of(database: Database, organisation: UUID) -> list[Event]:
+    return (await both_of(database, organisation))[1]
+
+
+async def both_of(database: Database, organisation: UUID) -> tuple[list[Row], list[Event]]:
+    """Chain and queue of one moment."""
     async with database.snapshot(organisation) as session:
-        return [Event(*row) for row in await session.rows(_QUEUE, {"organisation": organisation})]
+        chain = [Row(*row) for row in await session.rows(_CHAIN, {"organisation": organisation})]
+        return chain, [Event(*row) for row in await session.rows(_QUEUE, {"organisation": organisation})]
 
 
 def assert_chained_once(rows: Sequence[Row], events: Sequence[Event]) -> None:

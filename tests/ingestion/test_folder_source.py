@@ -8,6 +8,7 @@ import pytest
 
 from app.ingestion.folder_source import folder_drafts
 from app.ingestion.report import Report
+from app.providers.folder import MAX_FILE_BYTES
 from tests.ingestion.audit import TICK
 
 WRITTEN = datetime(2026, 2, 1, 9, 30, 0, 123456, tzinfo=UTC)
@@ -178,39 +179,33 @@ async def test_two_equal_paragraphs_in_one_file_are_both_kept(intake, folder):
     assert current.keys() <= chunks.keys()
 
 
-BROKEN = {
-    "nul.txt": (b"before\x00after\n", "repairs"),
-    "latin.txt": (b"caf\xe9\n", "either"),
-    "binary.txt": (bytes(range(256)) * 40, "failures"),
-}
+BINARY = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+BROKEN = {"nul.txt": b"before\x00after\n", "latin.txt": b"caf\xe9\n", "binary.txt": BINARY, "picture.md": bytes(9000)}
 
 
 async def test_one_bad_file_is_told_in_one_line_and_stops_nothing(intake, folder):
-    for name, (data, _) in BROKEN.items():
+    for name, data in BROKEN.items():
         put(folder, name, data)
     os.mkfifo(folder / "pipe.md")
+    put(folder, "huge.md", b"x" * (MAX_FILE_BYTES + 1))
     report = await intake.read(folder)
-    for name, (_, where) in BROKEN.items():
-        lines = {"failures": report.failures, "repairs": report.repairs}.get(
-            where, {**report.failures, **report.repairs}
-        )
-        assert name in lines
-        assert "\n" not in lines[name]
-        assert lines[name].strip()
+    assert sorted(report.failures) == ["binary.txt", "huge.md"]
+    assert sorted(report.repairs) == ["latin.txt", "nul.txt", "picture.md"]
+    for line in (*report.failures.values(), *report.repairs.values()):
+        assert line.strip()
+        assert len(line.splitlines()) == 1
     source = await intake.source(folder)
     told = {item.name: item.text for item in await intake.audit.told(source)}
     assert told["guide.md"] == GUIDE
-    assert "\x00" not in told["nul.txt"]
-    assert "before" in told["nul.txt"]
-    assert "after" in told["nul.txt"]
-    assert "binary.txt" not in told
-    assert "pipe.md" not in told
+    assert told["nul.txt"] == "beforeafter\n"
+    assert told["latin.txt"] == "café\n"
+    assert not told.keys() & {"binary.txt", "huge.md", "pipe.md"}
 
 
 async def test_a_file_that_can_no_longer_be_read_stays_believed(intake, folder):
     await intake.read(folder)
     source = await intake.source(folder)
-    put(folder, "guide.md", bytes(range(256)) * 40, LATER)
+    put(folder, "guide.md", BINARY, LATER)
     report = await intake.read(folder)
     assert list(report.failures) == ["guide.md"]
     assert (await intake.audit.texts_at(source, LATER + TICK))["guide.md"] == GUIDE

@@ -1,0 +1,142 @@
+"""Correcting and retracting documents by hand: the same plan and the same write as when a source is read."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from app.domain.document import DocumentFacts
+from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.memory import TransformType
+from app.domain.principal import Permission, Principal, parse_id
+from app.domain.temporal import ALWAYS, Period, Retract, Timeline, applied, clip, update_fact
+from app.identity.spaces import permitted
+from app.ingestion.prepare import Content, Preparer
+from app.ingestion.reconcile import Cut, contents_needed, cut_of
+from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_batch
+from app.providers.parsers.registry import clean, parse
+from app.storage import documents, reading, sources
+from app.storage.engine import Database
+from app.storage.reading import StoredDocument
+from app.storage.sources import StoredSource
+
+MAX_TEXT = 1_000_000
+
+
+#: From what is believed of a document to what should be, with the contents that are new.
+Edit = Callable[[Timeline[DocumentFacts], StoredSource], tuple[Timeline[DocumentFacts], dict[Cut, Content]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """The editing use cases of documents."""
+
+    database: Database
+    preparer: Preparer
+    embed: bool
+
+    async def correct(
+        self,
+        principal: Principal,
+        id: str,
+        text: str,
+        period: Period = ALWAYS,
+        *,
+        title: str | None = None,
+        expected: datetime | None = None,
+    ) -> UUID:
+        """The same valid period, another text: only where the document is believed to be anything."""
+        if len(text) > MAX_TEXT or clean(text)[1]:
+            raise bad_input(f"at most {MAX_TEXT} characters, without NUL or lone surrogates", "text")
+
+        def revised(
+            before: Timeline[DocumentFacts], source: StoredSource
+        ) -> tuple[Timeline[DocumentFacts], dict[Cut, Content]]:
+            if not any(portion.period.overlaps(period) for portion in before):
+                raise MunimentError(Code.CONFLICT, "nothing is believed in that period that could be corrected")
+            after, contents = before, {}
+            for portion in before:
+                content = self._content(portion.value.external_id, text, title, source)
+                facts = replace(
+                    portion.value,
+                    content_sha256=content.sha256,
+                    title=content.title,
+                    transform_type=TransformType.MANUAL.value,
+                    etag=None,
+                )
+                contents[cut_of(facts)] = content
+                for piece in clip([portion.period], period):
+                    after = update_fact(after, piece, facts)
+            return after, contents
+
+        return await self._edit(principal, id, revised, expected)
+
+    async def retract(
+        self, principal: Principal, id: str, period: Period = ALWAYS, *, expected: datetime | None = None
+    ) -> UUID:
+        """The document is no longer believed to hold in the period."""
+        return await self._edit(principal, id, lambda before, _source: (applied(before, Retract(period)), {}), expected)
+
+    async def _edit(self, principal: Principal, id: str, edit: Edit, expected: datetime | None) -> UUID:
+        document = parse_id(id)
+        for _ in range(ATTEMPTS):
+            async with self.database.snapshot(principal.organisation) as session:
+                place = None if document is None else await reading.document_place(session, document)
+                if document is None or place is None:
+                    raise document_not_found()
+                try:
+                    await permitted(session, principal, Permission.WRITE, space_id=place.space_id)
+                except MunimentError as error:
+                    raise (document_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+                source = await sources.source_by_id(session, place.source_id)
+                if source is None:
+                    raise document_not_found()
+                known = (await documents.believed(session, source.id, [place.external_key]))[place.external_key]
+                if expected is not None and expected != await documents.VERSIONS.last_change(session, document):
+                    raise MunimentError(
+                        Code.CONFLICT, "the document was changed by somebody else meanwhile", "expectedSystemFrom"
+                    )
+            before = tuple(row.portion for row in known.versions)
+            after, contents = await asyncio.to_thread(edit, before, source)
+            if not contents_needed(before, after) <= contents.keys():
+                raise gone_wrong()
+            try:
+                await write_batch(
+                    self.database,
+                    principal.organisation,
+                    source,
+                    [Wanted(place.external_key, after, continues=before)],
+                    contents,
+                    embed=self.embed,
+                )
+            except Moved:
+                continue
+            return document
+        raise gone_wrong()
+
+    def _content(self, name: str, text: str, title: str | None, source: StoredSource) -> Content:
+        parsed = parse(name, text.encode())
+        if title is not None:
+            parsed = replace(parsed, title=title)
+        return self.preparer.content(name, parsed, source.language)
+
+
+async def read_document(
+    database: Database, principal: Principal, id: str, as_of: datetime | None, known_at: datetime | None
+) -> StoredDocument | None:
+    """The version that held then; None when none did. NOT_FOUND when there is no such document for this caller."""
+    document = parse_id(id)
+    async with database.snapshot(principal.organisation) as session:
+        place = None if document is None else await reading.document_place(session, document)
+        if document is None or place is None:
+            raise document_not_found()
+        try:
+            await permitted(session, principal, Permission.READ, space_id=place.space_id)
+        except MunimentError as error:
+            raise (document_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+        return await reading.document_at(session, document, *await reading.point(session, as_of, known_at))
+
+
+def document_not_found() -> MunimentError:
+    return MunimentError(Code.NOT_FOUND, "no such document", "id")

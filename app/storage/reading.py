@@ -1,0 +1,100 @@
+"""Reading one document as of a point of both clocks."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.storage.engine import Session
+from app.storage.scope import believed_now, known, tenant, valid
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document's version that held then, with its text."""
+
+    document_id: UUID
+    version_id: UUID
+    source_id: UUID
+    space_id: UUID
+    provider: str
+    kind: str
+    external_id: str
+    title: str
+    text: str
+    content_sha256: bytes
+    mime: str
+    url: str | None
+    etag: str | None
+    tags: list[str]
+    confidence: float | None
+    epistemic_status: str
+    transform_type: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    system_from: datetime
+    system_to: datetime | None
+
+
+# The source must still be there today: old clocks never widen access.
+_AT = text(
+    f"""
+    SELECT v.document_id, v.id, v.source_id, o.space_id, o.provider, o.kind, v.external_id, v.title, c.text,
+        v.content_sha256, v.mime, v.url, v.etag, v.tags, CAST(v.confidence AS float8), v.epistemic_status,
+        v.transform_type, v.valid_from, v.valid_to, v.system_from, v.system_to
+    FROM document_versions v
+    JOIN contents c ON {tenant("c")} AND c.sha256 = v.content_sha256
+    JOIN sources o ON {believed_now("o")} AND o.id = v.source_id
+    WHERE {known("v")} AND {valid("v")} AND v.document_id = :document
+    """
+)
+_CLOCK = text(f"SELECT c.system_at, greatest(now(), c.system_at) AS now FROM organisation_clocks c WHERE {tenant('c')}")
+
+
+async def clock(session: Session) -> tuple[datetime, datetime]:
+    """The organisation's clock in this snapshot, and now: the greater of the database's and the clock."""
+    row = await session.row(_CLOCK, {"organisation": session.organisation})
+    if row is None:
+        raise LookupError("the organisation has no clock")
+    return row.system_at, row.now
+
+
+async def point(session: Session, as_of: datetime | None, known_at: datetime | None) -> tuple[datetime, datetime]:
+    """(valid at, known at): now where not given, and never later than the clock on the system axis."""
+    at, now = await clock(session)
+    return as_of or now, at if known_at is None else min(known_at, at)
+
+
+async def document_at(
+    session: Session, document: UUID, valid_at: datetime, known_at: datetime
+) -> StoredDocument | None:
+    row = await session.row(
+        _AT,
+        {
+            "organisation": session.organisation,
+            "document": document,
+            "valid_at": valid_at,
+            "known_at": known_at,
+        },
+    )
+    return None if row is None else StoredDocument(*row)
+
+
+_PLACE = text(
+    "SELECT d.source_id, d.external_key, o.space_id FROM documents d "
+    f"JOIN sources o ON {believed_now('o')} AND o.id = d.source_id WHERE {tenant('d')} AND d.id = :document"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPlace:
+    source_id: UUID
+    external_key: str
+    space_id: UUID
+
+
+async def document_place(session: Session, document: UUID) -> DocumentPlace | None:
+    """Where a document belongs; None when it is unknown or its source is gone."""
+    row = await session.row(_PLACE, {"organisation": session.organisation, "document": document})
+    return None if row is None else DocumentPlace(*row)

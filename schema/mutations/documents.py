@@ -1,0 +1,57 @@
+"""Documents on both clocks, by hand."""
+
+from typing import Annotated
+
+import strawberry
+
+from app.domain.errors import Code, MunimentError
+from app.domain.principal import Permission
+from app.ingestion.editing import read_document
+from schema.context import Info
+from schema.inputs.memory import Expected, ValidFrom, ValidTo, period
+from schema.permissions import needs
+from schema.types.memory import Document
+
+DocumentId = Annotated[strawberry.ID, strawberry.argument(description="Id of the document.")]
+
+
+@strawberry.type
+class DocumentMutations:
+    @needs(Permission.WRITE)
+    @strawberry.mutation(
+        description="The same valid period, another text: only where the document is believed to be anything."
+    )
+    async def correct_document(
+        self,
+        info: Info,
+        id: DocumentId,
+        text: Annotated[str, strawberry.argument(description="The whole text as it should have been.")],
+        title: Annotated[str | None, strawberry.argument(description="Another title.")] = None,
+        valid_from: ValidFrom = None,
+        valid_to: ValidTo = None,
+        expected_system_from: Expected = None,
+    ) -> Document:
+        services, principal = info.context.services, info.context.principal
+        await services.editor.correct(
+            principal, str(id), text, period(valid_from, valid_to), title=title, expected=expected_system_from
+        )
+        found = await read_document(services.database, principal, str(id), valid_from, None)
+        if found is None:
+            raise MunimentError(Code.NOT_FOUND, "the document does not hold then", "validFrom")
+        return Document.of(found)
+
+    @needs(Permission.WRITE)
+    @strawberry.mutation(description="The document is no longer believed to hold in the period.")
+    async def retract_document(
+        self,
+        info: Info,
+        id: DocumentId,
+        valid_from: ValidFrom = None,
+        valid_to: ValidTo = None,
+        expected_system_from: Expected = None,
+    ) -> strawberry.ID:
+        services, principal = info.context.services, info.context.principal
+        retracted = await services.editor.retract(
+            principal, str(id), period(valid_from, valid_to), expected=expected_system_from
+        )
+        return strawberry.ID(str(retracted))
