@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app.domain.budget import BudgetStrategy
 from app.domain.errors import bad_input
+from app.domain.instant import as_utc
 from app.domain.principal import Principal
 
 MAX_QUERY = 20_000
@@ -97,8 +98,8 @@ def make_request(
         query=None if query is None else clean(query, "query", MAX_QUERY),
         space_id=space_id,
         space_key=space_key,
-        as_of=as_of,
-        known_at=known_at,
+        as_of=None if as_of is None else as_utc(as_of, "asOf"),
+        known_at=None if known_at is None else as_utc(known_at, "knownAt"),
         session_id=None if session_id is None else clean(session_id, "sessionId", MAX_SESSION_ID),
         parameters=Parameters(
             top_k=_clamp(top_k, TOP_K, "topK"),

@@ -39,7 +39,7 @@ _REACH = text(
         FROM tree t
         WHERE t.id IN (SELECT unnest(path) FROM target) OR t.owner_today = :user
     )
-    SELECT at.system_at, at.known_at, at.now,
+    SELECT at.system_at, at.now,
         (SELECT path FROM target LIMIT 1) AS target,
         (SELECT jsonb_agg(to_jsonb(chain) ORDER BY cardinality(path), id) FROM chain) AS spaces,
         (SELECT jsonb_object_agg(w.level, w.weight) FROM level_weights w WHERE {known("w", "at.known_at")}) AS weights,
@@ -94,7 +94,8 @@ async def reach(
         return None
     return Reach(
         clock=row.system_at,
-        known_at=row.known_at,
+        # Not read back: the driver would return the first instant there is as one without an offset.
+        known_at=row.system_at if known_at is None else min(known_at, row.system_at),
         now=row.now,
         target=row.target,
         spaces=row.spaces or [],

@@ -4,15 +4,12 @@ from typing import Annotated
 
 import strawberry
 
-from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.temporal import Period
 from app.memory.resolve import Named
 from app.memory.revision import Changes
 from app.memory.writing import Guard
 from schema.scalars import Instant
-
-strawberry.enum(EpistemicStatus, name="EpistemicStatus", description="How something came to be known.")
-strawberry.enum(TransformType, name="TransformType", description="How a text came to be.")
+from schema.types.enums import EpistemicStatus, TransformType
 
 
 @strawberry.input(description="A new memory of a subject, of a group, or of a space itself.")

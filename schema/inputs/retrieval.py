@@ -8,6 +8,12 @@ from schema.scalars import Instant
 from schema.types.enums import BudgetStrategy
 
 
+@strawberry.input(description="A point of both clocks.")
+class PointInput:
+    as_of: Instant | None = strawberry.field(default=None, description="Point of valid time; now by default.")
+    known_at: Instant | None = strawberry.field(default=None, description="Point of system time; now by default.")
+
+
 @strawberry.input(description="One question to the store. Filters: null is not given, an empty list admits nothing.")
 class RetrieveInput:
     query: str | None = strawberry.field(default=None, description="The question in plain words; null: no passages.")

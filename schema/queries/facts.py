@@ -4,7 +4,6 @@ from typing import Annotated
 
 import strawberry
 
-from app.domain.errors import bad_input
 from app.domain.principal import Permission, parse_id
 from app.history.rectangles import history
 from app.ingestion.editing import read_document
@@ -14,7 +13,7 @@ from app.storage.memories import FIRST_ID, Listed
 from schema.context import Info
 from schema.permissions import needs
 from schema.scalars import Instant
-from schema.types.connection import Connection, connect, decode_cursor, page_size
+from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.memory import Document, FactVersion, Memory
 
 AsOf = Annotated[Instant | None, strawberry.argument(description="Point of valid time; now by default.")]
@@ -53,10 +52,10 @@ class FactQueries:
         after: After = None,
     ) -> Connection[Memory]:
         services, principal = info.context.services, info.context.principal
-        size, cursor = page_size(first), decode_cursor(after)
+        size, cursor = page_size(first), decode_cursor("memories", after)
         behind = FIRST_ID if cursor is None else parse_id(cursor)
         if behind is None:
-            raise bad_input("not a cursor of this collection", "after")
+            raise bad_cursor()
         named = Named(
             subject_id=None if subject_id is None else str(subject_id),
             group_key=group_key,
@@ -64,7 +63,7 @@ class FactQueries:
             space_key=space_key,
         )
         rows = await list_memories(services.database, principal, named, as_of, known_at, after=behind, limit=size + 1)
-        return connect(rows, size, after, Memory.of, _memory_position)
+        return connect("memories", rows, size, after, node=Memory.of, position=_memory_position)
 
     @needs(Permission.READ)
     @strawberry.field(description="A document as it was believed at a point of both clocks; null when none was.")
@@ -97,13 +96,20 @@ class FactQueries:
         after: After = None,
     ) -> Connection[FactVersion]:
         services, principal = info.context.services, info.context.principal
-        size, cursor = page_size(first), decode_cursor(after)
-        if (cursor is not None and not cursor.isascii()) or (cursor is not None and not cursor.isdigit()):
-            raise bad_input("not a cursor of this collection", "after")
+        size, cursor = page_size(first), decode_cursor("history", after)
+        if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
+            raise bad_cursor()
         start = 0 if cursor is None else min(int(cursor[:15]), 1 << 40)
         rows = await history(services.database, principal, str(id), known_at=known_at, after=start, limit=size + 1)
         numbered = list(enumerate(rows, start + 1))
-        return connect(numbered, size, after, lambda row: FactVersion.of(row[1]), lambda row: str(row[0]))
+        return connect(
+            "history",
+            numbered,
+            size,
+            after,
+            node=lambda row: FactVersion.of(row[1]),
+            position=lambda row: str(row[0]),
+        )
 
 
 def _memory_position(item: Listed) -> str:

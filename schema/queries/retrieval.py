@@ -1,13 +1,15 @@
-"""`retrieve`: what should the model read?"""
+"""`retrieve`: what should the model read? And `compareRetrievals`: what would it have been then?"""
 
 from typing import Annotated
 
 import strawberry
 
 from app.domain.principal import Permission
+from app.retrieval.compare import Point, compare
 from schema.context import Info
-from schema.inputs.retrieval import RetrieveInput
+from schema.inputs.retrieval import PointInput, RetrieveInput
 from schema.permissions import needs
+from schema.types.comparison import RetrievalComparison
 from schema.types.retrieval import RetrievalResult
 
 
@@ -28,3 +30,28 @@ class RetrievalQueries:
         answer = await context.services.retriever.retrieve(request)
         context.services.ring()
         return RetrievalResult.of(answer)
+
+    @needs(Permission.SEARCH)
+    @strawberry.field(
+        description=(
+            "What the same question yields at two points of either clock: added, removed, changed. Both answers are "
+            "deliveries, and both leave evidence."
+        )
+    )
+    async def compare_retrievals(
+        self,
+        info: Info,
+        input: Annotated[RetrieveInput, strawberry.argument(description="The question; its own clocks do not count.")],
+        left: Annotated[PointInput, strawberry.argument(description="One point of both clocks.")],
+        right: Annotated[PointInput, strawberry.argument(description="The other point.")],
+    ) -> RetrievalComparison:
+        context = info.context
+        request = input.request(context.principal, context.default_space)
+        found = await compare(
+            context.services.retriever,
+            request,
+            Point(left.as_of, left.known_at),
+            Point(right.as_of, right.known_at),
+        )
+        context.services.ring()
+        return RetrievalComparison.of(found)

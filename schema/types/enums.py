@@ -10,10 +10,22 @@ from app.domain.budget import BudgetStrategy
 from app.domain.chain import Outcome as ChainVerdict
 from app.domain.contract import LimitationCode
 from app.domain.errors import Code as ErrorCode
+from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.principal import Level as SpaceLevel
 from app.domain.selection import Reason as ExclusionType
+from app.history.rectangles import Kind as FactKind
 
-__all__ = ["BudgetStrategy", "ChainVerdict", "ErrorCode", "ExclusionType", "LimitationCode", "SpaceLevel"]
+__all__ = [
+    "BudgetStrategy",
+    "ChainVerdict",
+    "EpistemicStatus",
+    "ErrorCode",
+    "ExclusionType",
+    "FactKind",
+    "LimitationCode",
+    "SpaceLevel",
+    "TransformType",
+]
 
 
 def _describe(enumeration: type[Enum], name: str, description: str, values: Mapping[Any, str]) -> None:
@@ -119,5 +131,38 @@ _describe(
         SpaceLevel.PROJECT: "A project.",
         SpaceLevel.SUBPROJECT: "A part of a project.",
         SpaceLevel.PERSONAL: "One person's own space.",
+    },
+)
+_describe(
+    EpistemicStatus,
+    "EpistemicStatus",
+    "How something came to be known.",
+    {
+        EpistemicStatus.OBSERVED: "It was seen to be so.",
+        EpistemicStatus.TOLD: "Somebody said so.",
+        EpistemicStatus.INFERRED: "It follows from something else.",
+        EpistemicStatus.ASSUMED: "It is taken to be so until told otherwise.",
+    },
+)
+_describe(
+    TransformType,
+    "TransformType",
+    "How a text came to be.",
+    {
+        TransformType.MANUAL: "A person wrote it.",
+        TransformType.INGEST: "It was read from a source.",
+        TransformType.DREAM_SYNTHESIS: "It was put together from other memories in the background.",
+        TransformType.EVOLVE: "It was made from an earlier version of itself.",
+        TransformType.AGENT_WRITE: "An agent wrote it.",
+    },
+)
+_describe(
+    FactKind,
+    "FactKind",
+    "What a history is of.",
+    {
+        FactKind.DOCUMENT: "A document of a source.",
+        FactKind.MEMORY: "A memory of a subject, a group or a space.",
+        FactKind.MEMBERSHIP: "One subject in one group.",
     },
 )

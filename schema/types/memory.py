@@ -4,11 +4,11 @@ from typing import Self, cast
 
 import strawberry
 
-from app.history.rectangles import Kind as FactKind
 from app.history.rectangles import Rectangle
 from app.storage.memories import Listed
 from app.storage.reading import StoredDocument
 from schema.scalars import JSON, Instant
+from schema.types.enums import FactKind
 
 strawberry.enum(FactKind, name="FactKind", description="What a history is of: a document, a memory or a membership.")
 

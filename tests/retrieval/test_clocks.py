@@ -11,7 +11,6 @@ from hypothesis import settings as bounded
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from app.domain.errors import MunimentError
 from app.domain.instant import FIRST, LAST
 from tests.fixtures.store import make_world
 
@@ -153,12 +152,6 @@ async def test_the_ends_of_the_calendar_are_moments_like_others(world, as_of):
     answer = await world.ask("refunds", as_of=as_of)
     assert texts(answer) == ["Refunds always."]
     assert answer.contract.valid_at == as_of
-
-
-async def test_a_naive_moment_is_refused(world):
-    for clocks in ({"as_of": PAST.replace(tzinfo=None)}, {"known_at": PAST.replace(tzinfo=None)}):
-        with pytest.raises(MunimentError):
-            await world.ask("refunds", **clocks)
 
 
 async def test_an_offset_does_not_change_the_moment(world):

@@ -1,5 +1,6 @@
 """The caller's input: refused, or clamped and told."""
 
+from datetime import UTC, datetime, timedelta, timezone
 from math import inf, nan
 from uuid import UUID
 
@@ -106,3 +107,13 @@ def test_a_filter_that_is_not_given_is_not_an_empty_one():
     assert parameters(source_kinds=[], providers=[]).source_kinds == ()
     assert parameters(source_kinds=[], providers=[]).providers == ()
     assert parameters(source_kinds=["docs", "issues", "docs"]).source_kinds == ("docs", "issues")
+
+
+def test_a_moment_has_an_offset_and_is_kept_in_utc():
+    noon = datetime(2026, 7, 5, 12, 0, 0, 1, tzinfo=UTC).replace(tzinfo=None)
+    assert refusal(as_of=noon) == "asOf"
+    assert refusal(known_at=noon) == "knownAt"
+    elsewhere = noon.replace(tzinfo=timezone(timedelta(hours=14)))
+    kept = make_request(SOMEBODY, query=None, as_of=elsewhere, known_at=elsewhere)
+    assert kept.as_of == kept.known_at == elsewhere
+    assert kept.as_of.tzinfo is kept.known_at.tzinfo is UTC

@@ -14,9 +14,8 @@ ATTRIBUTIONS = """query ($id: ID!, $first: Int, $after: String) {
     attributions(requestId: $id, first: $first, after: $after) {
         edges { cursor node { id category state sequence } }
         pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"""
-LINK = (
-    "mutation ($id: ID!, $response: String!) { linkResponse(attributionId: $id, responseId: $response) { responseId } }"
-)
+LINK = """mutation ($id: ID!, $response: String!) {
+    linkResponse(attributionId: $id, responseId: $response) { responseId } }"""
 
 
 async def walk(api: Api, query: str, field: str, size: int, **variables: str) -> list[dict[str, object]]:
