@@ -104,7 +104,7 @@ async def set_membership(
     period: Period,
     client_key: str | None = None,
 ) -> UUID:
-    ""x""
+    """Say whether a subject belongs to a group for a period, verified or not; the id of the fact."""
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
         group, subject = await _group(session, group_key), await _subject(session, subject_id)
