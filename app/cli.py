@@ -21,6 +21,8 @@ from app.bootstrap import ROOT, Installation, Services, migrate_database, servic
 from app.domain.chain import Outcome
 from app.domain.errors import MunimentError
 from app.evidence.verification import verify_chain
+from app.history.importing import HistoryImport
+from app.history.lines import read_lines
 from app.identity.development import ORGANISATION, SUBJECT, DevelopmentKey
 from app.ingestion.demo import PROJECT, ensure_demo
 from app.ingestion.report import Report
@@ -273,6 +275,30 @@ def _bar() -> Progress:
         TimeElapsedColumn(),
         console=err,
     )
+
+
+@cli.command("import-history", epilog="Example: muniment import-history facts.jsonl --organisation $(uuidgen)")
+def import_history(
+    file: Annotated[Path, typer.Argument(help="JSON lines: kind, fact, op, system, from, to, text …", exists=True)],
+    organisation: Annotated[UUID, typer.Option(help="A new organisation to import into.")],
+) -> None:
+    """Move facts in that come with system times of their own, strictly increasing, into a new organisation."""
+
+    async def work(parts: Services) -> None:
+        run = HistoryImport(
+            parts.database,
+            parts.preparer,
+            parts.memory.reviser,
+            organisation,
+            SUBJECT,
+            embed=parts.embedding is not None,
+        )
+        with file.open(encoding="utf-8") as lines, _bar() as progress:
+            task = progress.add_task("Importing", total=None)
+            done = await run.run(read_lines(lines), lambda count: progress.advance(task, count))
+        out.print(f"{done.operations} operations on {len(done.facts)} facts imported.")
+
+    _with_services(work)
 
 
 @cli.command(epilog="Example: TOKEN=$(muniment token)")

@@ -10,6 +10,7 @@ from schema.errors import CodedErrors
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.memory import MemoryMutations
+from schema.operations import OneOperation
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.organisation import OrganisationQueries
@@ -42,6 +43,7 @@ graphql_schema = Schema(
     types=[ErrorCode],
     extensions=[
         CodedErrors,
+        OneOperation,
         lambda: ParserCache(maxsize=CACHED_DOCUMENTS),
         lambda: ValidationCache(maxsize=CACHED_DOCUMENTS),
     ],

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, Final
 
-from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -30,8 +30,17 @@ RESPONSE_JSON: Final = "application/graphql-response+json"
 _WEIGHT = re.compile(r"[01](?:\.[0-9]{0,3})?")
 
 
+class _Request(StarletteRequestAdapter):
+    @property
+    def content_type(self) -> str | None:
+        """In small letters: the names of media types have no case."""
+        return (super().content_type or "").lower()
+
+
 class GraphQLEndpoint(GraphQL[Context, None]):
     """`POST /graphql`, and GET for queries. The page that explores it is the playground at `/`."""
+
+    request_adapter_class = _Request
 
     def __init__(self) -> None:
         super().__init__(
@@ -70,7 +79,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
         """Only JSON is let in by POST: what a form on another site can send is not."""
-        if request.method == "POST" and parse_content_type(request.content_type or "")[0].lower() != JSON:
+        if request.method == "POST" and parse_content_type(request.content_type or "")[0] != JSON:
             raise HTTPException(415, "the body must be application/json")
         return await super().parse_http_body(request)
 

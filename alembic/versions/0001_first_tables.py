@@ -171,7 +171,7 @@ def upgrade() -> None:
     op.create_index(
         "document_versions_current_idx",
         "document_versions",
-        ["organisation_id", "document_id"],
+        ["organisation_id", "document_id", sa.text("valid_from DESC NULLS LAST")],
         unique=False,
         postgresql_where="system_to IS NULL",
     )
@@ -241,7 +241,7 @@ def upgrade() -> None:
     op.create_index(
         "embeddings_ending_idx",
         "embeddings",
-        ["organisation_id", "valid_to"],
+        ["organisation_id", "source_id", "valid_to"],
         unique=False,
         postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
     )
@@ -418,7 +418,7 @@ def upgrade() -> None:
     op.create_index(
         "postings_ending_idx",
         "postings",
-        ["organisation_id", "valid_to"],
+        ["source_id", "valid_to"],
         unique=False,
         postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
     )

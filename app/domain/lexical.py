@@ -62,7 +62,7 @@ _UNSPACED = (
 
 # Signs between blanks count as a word, so that a text of signs only can be found.
 _SIGNS = r"(?<!\S)(?:[^\w\s]|_)++(?!\S)"
-_ASCII_WORD = re.compile(rf"[A-Za-z0-9]\w*+(?:'[A-Za-z0-9]\w*+)*+|{_SIGNS}", re.ASCII)
+_ASCII_WORD = re.compile(rf"[A-Za-z0-9]\w*+(?:'[A-Za-z0-9]\w*+)*+|{_SIGNS}")
 _WORD = re.compile(rf"[^\W_][\w{_MARKS}]*+(?:'[^\W_][\w{_MARKS}]*+)*+|[{_SYMBOLS}]|{_SIGNS}")
 _RUN = re.compile(rf"[{_UNSPACED}](?:[{_UNSPACED}{_MARKS}])*|[^{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(rf"[^{_MARKS}][{_MARKS}]*")

@@ -12,7 +12,7 @@ from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant
 from app.domain.principal import Permission, Principal, parse_id
 from app.providers.ids import new_id
-from app.storage import evidence, queue, tenancy
+from app.storage import evidence, memories, queue, tenancy
 from app.storage.engine import Database, Session
 
 LINK_CATEGORY = "context_attribution_link"
@@ -80,26 +80,40 @@ async def link_response(database: Database, principal: Principal, attribution_id
             "issuedAt": format_instant(datetime.now(UTC)),
         }
     )
-    async with database.unstamped(principal.organisation) as session:
-        if await evidence.link(session, attribution.id, response_id, principal.id):
-            await queue.store(session, id, payload)
+    used = [UUID(item["memoryId"]) for item in attribution.record.get("memories", ())]
+    if not used:
+        async with database.unstamped(principal.organisation) as session:
+            if await evidence.link(session, attribution.id, response_id, principal.id):
+                await queue.store(session, id, payload)
+        return
+    # Ranking reads how often a memory was used, so that count is a fact on the system clock.
+    async with database.write(principal.organisation) as write:
+        if await evidence.link(write, attribution.id, response_id, principal.id):
+            await memories.count_access(write, used)
+            await queue.store(write, id, payload)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sight:
-    """Whose records a caller sees: their own, those of spaces they administer, or all as an auditor."""
+    """Whose records a caller sees: their own, those of the spaces they administer or audit, all as an auditor of the
+    whole organisation."""
 
     user: UUID
     auditor: bool
-    administered: frozenset[UUID]
+    spaces: frozenset[UUID]
 
     @classmethod
     async def of(cls, session: Session, principal: Principal) -> "_Sight":
-        held = await tenancy.granted(session, principal.identities)
-        return cls(principal.id, Permission.AUDIT_READ in held, held.get(Permission.ADMIN, frozenset()))
+        held = await tenancy.granted(session, principal.id, principal.identities)
+        nothing: frozenset[UUID] = frozenset()
+        return cls(
+            principal.id,
+            await tenancy.holds_at_root(session, principal.identities, Permission.AUDIT_READ),
+            held.get(Permission.ADMIN, nothing) | held.get(Permission.AUDIT_READ, nothing),
+        )
 
     def sees(self, row: Any) -> bool:
-        return self.auditor or row.user_id == self.user or row.space_id in self.administered
+        return self.auditor or row.user_id == self.user or row.space_id in self.spaces
 
 
 async def _visible(session: Session, principal: Principal, row: Any | None) -> Attribution:

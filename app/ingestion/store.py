@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from app.domain import lexical
@@ -15,7 +16,7 @@ from app.providers.ids import new_id
 from app.storage import documents
 from app.storage.chunks import CopiedChunk, NewChunk
 from app.storage.documents import Batch, Believed
-from app.storage.engine import Database
+from app.storage.engine import Database, WriteSession
 from app.storage.search_text import term_vector
 from app.storage.sources import StoredSource
 
@@ -54,15 +55,27 @@ async def write_batch(
     contents: Mapping[Cut, Content],
     *,
     embed: bool,
+    at: datetime | None = None,
 ) -> Written:
     """Write what differs. What is believed is read again under the clock's lock, so that no other writer is undone;
     `Moved` when a timeline continues something else, or needs contents that were not prepared."""
-    keys = [item.external_key for item in wanted]
-    async with database.write(organisation) as session:
-        believed = await documents.believed(session, source.id, keys)
-        batch, written = await asyncio.to_thread(_batch, source, wanted, contents, believed)
-        if written.documents:
-            await documents.write(session, source, batch, embed=embed)
+    async with database.write(organisation, at) as session:
+        return await write_in(session, source, wanted, contents, embed=embed)
+
+
+async def write_in(
+    session: WriteSession,
+    source: StoredSource,
+    wanted: Sequence[Wanted],
+    contents: Mapping[Cut, Content],
+    *,
+    embed: bool,
+) -> Written:
+    """The same inside a transaction that is open already."""
+    believed = await documents.believed(session, source.id, [item.external_key for item in wanted])
+    batch, written = await asyncio.to_thread(_batch, source, wanted, contents, believed)
+    if written.documents:
+        await documents.write(session, source, batch, embed=embed)
     return written
 
 

@@ -122,10 +122,12 @@ async def _query(
 
 
 async def _text_leg(session: Session, authorised: Authorised, query: _Query) -> list[UUID]:
-    """Rare lexemes choose the rows first; while too few come back, the next commoner ones join them."""
+    """Rare lexemes choose the rows; when they find too few the next commoner one joins them, and then all."""
     common = max(COMMON * query.chunks, FEW)
-    taken = max(1, sum(held <= common for held, _ in query.keys))
-    while True:
+    every = len(query.keys)
+    rare = max(1, sum(held <= common for held, _ in query.keys))
+    hits: list[search_text.Hit] = []
+    for taken in sorted({rare, min(rare + 1, every), every}):
         hits = await search_text.search(
             session,
             authorised.scope,
@@ -134,9 +136,9 @@ async def _text_leg(session: Session, authorised: Authorised, query: _Query) -> 
             terms=search_text.term_vector(query.weights),
             limit=LEG_CANDIDATES,
         )
-        if len(hits) >= LEG_CANDIDATES or taken == len(query.keys):
-            return [hit.chunk_id for hit in hits]
-        taken += 1
+        if len(hits) >= LEG_CANDIDATES:
+            break
+    return [hit.chunk_id for hit in hits]
 
 
 def _candidate(row: Named, authorised: Authorised, query: _Query | None) -> Candidate:

@@ -29,6 +29,11 @@ _STAMP = text(
     "WHERE organisation_id = :organisation RETURNING system_at"
 )
 
+_STAMP_AT = text(
+    "UPDATE organisation_clocks SET system_at = :at WHERE organisation_id = :organisation AND system_at < :at "
+    "RETURNING system_at"
+)
+
 
 #: A row of a statement that is written as text: its columns are known to the reader alone.
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
@@ -138,13 +143,22 @@ class Database:
             yield Session(connection, organisation)
 
     @asynccontextmanager
-    async def write(self, organisation: UUID) -> AsyncIterator[WriteSession]:
+    async def write(self, organisation: UUID, at: datetime | None = None) -> AsyncIterator[WriteSession]:
         """One transaction of facts. It takes the organisation's clock first, so writers of one organisation take turns
-        and a snapshot that sees a clock value sees every row stamped up to it and none after."""
+        and a snapshot that sees a clock value sees every row stamped up to it and none after.
+
+        `at` is for facts that come with system times of their own: CONFLICT unless it is later than the clock.
+        """
         async with self._transaction("READ COMMITTED", organisation) as connection:
-            stamp = (await connection.execute(_STAMP, {"organisation": organisation})).scalar()
-            if stamp is None:
-                raise MunimentError(Code.NOT_FOUND, "no such organisation")
+            if at is None:
+                stamp = (await connection.execute(_STAMP, {"organisation": organisation})).scalar()
+                if stamp is None:
+                    raise MunimentError(Code.NOT_FOUND, "no such organisation")
+            else:
+                named = {"organisation": organisation, "at": at}
+                stamp = (await connection.execute(_STAMP_AT, named)).scalar()
+                if stamp is None:
+                    raise MunimentError(Code.CONFLICT, "system times must be strictly increasing", "system")
             yield WriteSession(connection, organisation, stamp)
 
     @asynccontextmanager

@@ -106,6 +106,7 @@ class Passage:
     version_system_from: datetime
 
 
+# There is one version at a point of both clocks. Asked for in this order it is found first, not among all of history.
 @cache
 def _passages(present: bool) -> TextClause:
     return text(
@@ -116,7 +117,9 @@ def _passages(present: bool) -> TextClause:
             v.tags, v.source_created_at, v.source_updated_at, v.system_from
         FROM chunks c
         JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
-        JOIN document_versions v ON v.document_id = c.document_id AND {visible("v", present)}
+        CROSS JOIN LATERAL (SELECT v.* FROM document_versions v
+            WHERE v.document_id = c.document_id AND {visible("v", present)}
+            ORDER BY v.valid_from DESC NULLS LAST LIMIT 1) v
         WHERE c.id = ANY(CAST(:chunks AS uuid[])) AND {visible("c", present)}
         """
     )

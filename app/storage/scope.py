@@ -7,6 +7,7 @@ a row is believed exactly while `system_to IS NULL`. Present readings use the pa
 among the rest only for rows whose valid time has an end that is still to come.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -34,17 +35,25 @@ def tenant(alias: str) -> str:
     return f"{alias}.organisation_id = :organisation"
 
 
+def tenant_checked(alias: str) -> str:
+    """`tenant` of rows that an index over hashed keys chose. PostgreSQL makes no index condition of it: it would read
+    the whole tenant's primary key only to intersect the two."""
+    return f"{alias}.organisation_id IS NOT DISTINCT FROM :organisation"
+
+
 def believed_now(alias: str) -> str:
     """Part of today's belief."""
     return f"{tenant(alias)} AND {alias}.system_to IS NULL"
 
 
+def known_at(alias: str, instant: str = ":known_at") -> str:
+    """Believed at a point of system time, whoever's it is."""
+    return f"{alias}.system_from <= {instant} AND ({alias}.system_to IS NULL OR {alias}.system_to > {instant})"
+
+
 def known(alias: str, instant: str = ":known_at") -> str:
     """Believed at a point of system time."""
-    return (
-        f"{tenant(alias)} AND {alias}.system_from <= {instant} "
-        f"AND ({alias}.system_to IS NULL OR {alias}.system_to > {instant})"
-    )
+    return f"{tenant(alias)} AND {known_at(alias, instant)}"
 
 
 def valid(alias: str, instant: str = ":valid_at") -> str:
@@ -60,25 +69,18 @@ def visible(alias: str, present: bool) -> str:
     return f"{believed_now(alias) if present else known(alias)} AND {valid(alias)}"
 
 
-def branches(alias: str, present: bool) -> list[tuple[bool, str]]:
-    """The same rows as `visible`, cut so that each part has an index made for it: (live or not, predicate)."""
+def branches(alias: str, present: bool, whose: Callable[[str], str] = tenant) -> list[tuple[bool, str]]:
+    """The same rows as `visible`, cut so that each part has an index made for it: (live or not, predicate).
+
+    `whose` is `tenant`, or `tenant_checked` where another index than one by tenant is to choose the rows.
+    """
+    live = f"{alias}.system_to IS NULL AND {alias}.valid_to IS NULL"
     started = f"({alias}.valid_from IS NULL OR {alias}.valid_from <= :valid_at)"
     if present:
-        return [
-            (True, f"{believed_now(alias)} AND {alias}.valid_to IS NULL AND {started}"),
-            (
-                False,
-                f"{believed_now(alias)} AND {alias}.valid_to IS NOT NULL AND {alias}.valid_to > :valid_at "
-                f"AND {started}",
-            ),
-        ]
-    return [
-        (
-            True,
-            f"{believed_now(alias)} AND {alias}.valid_to IS NULL AND {alias}.system_from <= :known_at AND {started}",
-        ),
-        (
-            False,
-            f"({alias}.system_to IS NOT NULL OR {alias}.valid_to IS NOT NULL) AND {known(alias)} AND {valid(alias)}",
-        ),
-    ]
+        rest = f"{alias}.system_to IS NULL AND {alias}.valid_to IS NOT NULL AND {alias}.valid_to > :valid_at"
+    else:
+        live += f" AND {alias}.system_from <= :known_at"
+        rest = (
+            f"({alias}.system_to IS NOT NULL OR {alias}.valid_to IS NOT NULL) AND {known_at(alias)} AND {valid(alias)}"
+        )
+    return [(True, f"{whose(alias)} AND {live} AND {started}"), (False, f"{whose(alias)} AND {rest} AND {started}")]

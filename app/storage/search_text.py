@@ -13,7 +13,7 @@ from pgvector import SparseVector
 from sqlalchemy import TextClause, text
 
 from app.storage.engine import Session
-from app.storage.scope import Scope, branches, known
+from app.storage.scope import Scope, branches, known, tenant_checked
 from app.storage.tables import DIMENSIONS
 
 
@@ -65,7 +65,7 @@ def _leg(present: bool) -> TextClause:
         WHERE p.keys && CAST(:keys AS bigint[]) AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[]))
         ORDER BY signal DESC, p.chunk_id LIMIT :limit)
         """
-        for _, predicate in branches("p", present)
+        for _, predicate in branches("p", present, tenant_checked)
     ]
     return text(f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS hits ORDER BY signal DESC, chunk_id LIMIT :limit")
 

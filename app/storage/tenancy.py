@@ -107,16 +107,18 @@ async def reach(
 _GRANTED = text(
     f"""
     SELECT g.permission, array_agg(DISTINCT s.id) AS spaces FROM grants g
-    JOIN spaces s ON {believed_now("s")} AND g.space_id = ANY(s.path)
+    JOIN spaces s ON {believed_now("s")} AND g.space_id = ANY(s.path) AND (s.owner_id IS NULL OR s.owner_id = :user)
     WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
     GROUP BY g.permission
     """
 )
 
 
-async def granted(session: Session, principals: Sequence[UUID]) -> dict[str, frozenset[UUID]]:
-    """Today's permissions of a caller, each with every space it holds in (where it was granted, and below)."""
-    rows = await session.rows(_GRANTED, {"organisation": session.organisation, "principals": list(principals)})
+async def granted(session: Session, user: UUID, principals: Sequence[UUID]) -> dict[str, frozenset[UUID]]:
+    """Today's permissions of a caller, each with every space it holds in: where it was granted and below, less the
+    personal spaces of others."""
+    parameters = {"organisation": session.organisation, "user": user, "principals": list(principals)}
+    rows = await session.rows(_GRANTED, parameters)
     return {row.permission: frozenset(row.spaces) for row in rows}
 
 
@@ -149,16 +151,21 @@ async def visible_spaces(
 
 _ORGANISATION = text("SELECT organisation_id FROM organisations o WHERE o.organisation_id = :organisation")
 _NEW_ORGANISATION = text("INSERT INTO organisations (organisation_id, key, name) VALUES (:organisation, :key, :name)")
-_NEW_CLOCK = text("INSERT INTO organisation_clocks (organisation_id, system_at) VALUES (:organisation, now())")
+_NEW_CLOCK = text(
+    "INSERT INTO organisation_clocks (organisation_id, system_at) "
+    "VALUES (:organisation, coalesce(CAST(:clock AS timestamptz), now()))"
+)
 
 
-async def create_organisation(database: Database, organisation: UUID, key: str, name: str) -> bool:
-    """Make the organisation and start its clock. False when it already stands."""
+async def create_organisation(
+    database: Database, organisation: UUID, key: str, name: str, clock: datetime | None = None
+) -> bool:
+    """Make the organisation and start its clock, now unless told otherwise. False when it already stands."""
     async with database.unstamped(organisation) as session:
         if await session.value(_ORGANISATION, {"organisation": organisation}) is not None:
             return False
         await session.run(_NEW_ORGANISATION, {"organisation": organisation, "key": key, "name": name})
-        await session.run(_NEW_CLOCK, {"organisation": organisation})
+        await session.run(_NEW_CLOCK, {"organisation": organisation, "clock": clock})
     return True
 
 

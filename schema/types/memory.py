@@ -10,8 +10,6 @@ from app.storage.reading import StoredDocument
 from schema.scalars import JSON, Instant
 from schema.types.enums import FactKind
 
-strawberry.enum(FactKind, name="FactKind", description="What a history is of: a document, a memory or a membership.")
-
 
 @strawberry.type(description="A memory as it was believed at one point of both clocks.")
 class Memory:

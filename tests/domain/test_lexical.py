@@ -100,6 +100,11 @@ def test_lines_do_not_change_each_others_lexemes(first, second):
     assert lexemes(f"{first}\n{second}") == lexemes(first) + lexemes(second)
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_text_in_ascii_is_analysed_like_any_other(text):
+    assert lexemes(f"{text}\né") == [*lexemes(text), "é"]
+
+
 @pytest.mark.parametrize("unit", ["a", "_", "-", "a'", "aB", "中", "e\u0301", "\u0301", "a1", "🎉", "'", "\u00ad"])
 def test_a_hundred_thousand_characters_without_a_blank_stay_small_keys(unit):
     assert all(len(lexeme) <= MAX_LEXEME for lexeme in lexemes(unit * 100_000))

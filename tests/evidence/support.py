@@ -1,11 +1,9 @@
 """What the tests of the evidence share: events by the hundred, and the chain as it stands in the table."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-import asyncpg
 from sqlalchemy import text
 
 from app.domain.canonical import canonical
@@ -94,12 +92,3 @@ async def found(parts: Any, organisation: UUID, keys: Any = None, heads: Any = N
 
 async def check(parts: Any, organisation: UUID, keys: Any = None, heads: Any = None) -> Verdict:
     return await verify_chain(parts.database, keys or parts.keys, heads or parts.heads, organisation)
-
-
-@asynccontextmanager
-async def superuser(owner_url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    try:
-        yield connection
-    finally:
-        await connection.close()

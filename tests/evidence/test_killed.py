@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
@@ -145,7 +146,7 @@ async def test_between_any_two_statements(office, nursery):
     # Deaths on both sides of the commit were among them: most leave the queue as it was, the last ones do not.
     assert moment > 15
     assert chained[0] == 0
-    assert 0 < sum(after > before for before, after in zip(chained, chained[1:], strict=False)) < moment
+    assert 0 < sum(after > before for before, after in pairwise(chained)) < moment
     assert chained[-1] == len(events)
     assert office.heads.read(office.organisation) == head_of(await chain_of(office.database, office.organisation))
 

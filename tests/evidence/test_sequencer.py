@@ -22,7 +22,6 @@ from tests.evidence.support import (
     head_of,
     make_event,
     queue_of,
-    superuser,
 )
 
 VALID = (Outcome.VALID, None)
@@ -211,16 +210,13 @@ async def test_the_recorded_head_advances_with_each_turn(office):
     assert head_of(rows).sequence == 6
 
 
-async def test_a_cut_chain_does_not_heal_itself(office, owner_url):
+async def test_a_cut_chain_does_not_heal_itself(office, owner):
     """New events are chained, the recorded head stays where it was, and every later check says TRUNCATED or FORKED."""
     await enqueue(office.database, office.organisation, 6)
     await office.drain()
     recorded = office.heads.read(office.organisation)
-    async with superuser(owner_url) as attacker:
-        await attacker.execute("SET session_replication_role = replica")
-        await attacker.execute(
-            "DELETE FROM evidence WHERE organisation_id = $1 AND sequence > 3", office.organisation
-        )
+    await owner.execute("SET session_replication_role = replica")
+    await owner.execute("DELETE FROM evidence WHERE organisation_id = $1 AND sequence > 3", office.organisation)
     assert await found(office, office.organisation) == (Outcome.TRUNCATED, 4)
 
     later = await enqueue(office.database, office.organisation, 2)
@@ -235,13 +231,12 @@ async def test_a_cut_chain_does_not_heal_itself(office, owner_url):
     assert await found(office, office.organisation) == (Outcome.FORKED, 6)
 
 
-async def test_a_chain_deleted_whole_does_not_begin_anew_unseen(office, owner_url):
+async def test_a_chain_deleted_whole_does_not_begin_anew_unseen(office, owner):
     await enqueue(office.database, office.organisation, 2)
     await office.drain()
     recorded = office.heads.read(office.organisation)
-    async with superuser(owner_url) as attacker:
-        await attacker.execute("SET session_replication_role = replica")
-        await attacker.execute("DELETE FROM evidence WHERE organisation_id = $1", office.organisation)
+    await owner.execute("SET session_replication_role = replica")
+    await owner.execute("DELETE FROM evidence WHERE organisation_id = $1", office.organisation)
     await enqueue(office.database, office.organisation, 5)
     assert await office.drain() == 5
     assert office.heads.read(office.organisation) == recorded
@@ -261,7 +256,7 @@ async def test_a_head_file_that_was_changed_is_not_overwritten(office):
     assert await found(office, office.organisation) == (Outcome.TAMPERED, None)
 
 
-async def test_one_organisation_in_trouble_holds_up_no_other(office, owner_url):
+async def test_one_organisation_in_trouble_holds_up_no_other(office, owner):
     """An event with the id of a chained one cannot be chained. It stays in the queue; everybody else goes on."""
     stuck = office.organisation
     (event,) = await enqueue(office.database, stuck, 1)
@@ -276,8 +271,7 @@ async def test_one_organisation_in_trouble_holds_up_no_other(office, owner_url):
         assert_chained_once(await chain_of(office.database, one), expected)
     assert [one.id for one in await queue_of(office.database, stuck)] == [event.id]
     assert await found(office, stuck) == VALID
-    async with superuser(owner_url) as mender:
-        await mender.execute("DELETE FROM attribution_queue WHERE organisation_id = $1", stuck)
+    await owner.execute("DELETE FROM attribution_queue WHERE organisation_id = $1", stuck)
 
 
 async def test_heads_of_a_folder_that_others_may_write_are_refused_and_nothing_is_lost(office):

@@ -1,6 +1,6 @@
 """Runs scenarios and a document history on two clocks against their expected answers.
 
-    python -m tests.quality.scenarios FOLDER [--out FILE]
+    python -m tests.quality.scenarios FOLDER [--out FILE] [--pure]
 
 FOLDER holds `scenarios.jsonl` and `docs-history/{revisions,asof_queries,bitemporal_queries}.jsonl`; what is absent is
 not run. Every question counts as one. Prints a line a failure and `N of M exact`; exit 1 when any failed, 2 when there
@@ -12,6 +12,7 @@ import asyncio
 import json
 import re
 import sys
+import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,7 @@ from app.domain.temporal import (
     Update,
     coalesce,
 )
+from tests.quality.stored import stored_history
 
 Record = dict[str, Any]
 
@@ -44,9 +46,9 @@ DESCRIBED = ("rev", "blob", "title")
 
 
 class Store(Protocol):
-    """What is asked of a bitemporal store; facts are named, values are canonical JSON text."""
+    """What is asked of a bitemporal store; facts are named, values canonical JSON text, `record` is the line as read."""
 
-    async def apply(self, fact: str, system_at: datetime, op: Op[str]) -> None: ...
+    async def apply(self, fact: str, system_at: datetime, op: Op[str], record: Record) -> None: ...
 
     async def at(self, fact: str, as_of: AsOf) -> str | None: ...
 
@@ -59,7 +61,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._histories: defaultdict[str, History[str]] = defaultdict(History)
 
-    async def apply(self, fact: str, system_at: datetime, op: Op[str]) -> None:
+    async def apply(self, fact: str, system_at: datetime, op: Op[str], record: Record) -> None:
         self._histories[fact].apply(system_at, op)
 
     async def at(self, fact: str, as_of: AsOf) -> str | None:
@@ -130,7 +132,7 @@ def operation(record: Record) -> Op[str]:
 async def refused(store: Store, fact: str, record: Record) -> bool:
     """Applies; True when the operation was refused as bad input, which is a rule and not a fault."""
     try:
-        await store.apply(fact, instant(record["system"]), operation(record))
+        await store.apply(fact, instant(record["system"]), operation(record), record)
     except MunimentError:
         return True
     return False
@@ -224,7 +226,9 @@ async def run_history(store: Store, folder: Path, report: Report) -> None:
     faults: dict[str, str] = {}
     for revision in sorted(read(folder / "revisions.jsonl"), key=lambda revision: instant(revision["system_from"])):
         try:
-            await store.apply(revision["page"], instant(revision["system_from"]), revision_operation(revision))
+            await store.apply(
+                revision["page"], instant(revision["system_from"]), revision_operation(revision), revision
+            )
         except UNREADABLE as error:
             faults[revision["page"]] = f"revision {revision['rev']} cannot be read: {error!r}"
     for question in read(folder / "asof_queries.jsonl") + read(folder / "bitemporal_queries.jsonl"):
@@ -244,6 +248,13 @@ async def run(folder: Path, store: Store) -> Report:
     return report
 
 
+async def run_stored(folder: Path) -> Report:
+    """The same through the real store: imported with its system times, read back over HTTP."""
+    with tempfile.TemporaryDirectory(prefix="muniment-scenarios-") as home:
+        async with stored_history(Path(home)) as store:
+            return await run(folder, store)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.quality.scenarios",
@@ -252,8 +263,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--pure", action="store_true", help="the rules alone, without a database and without HTTP")
     options = parser.parse_args(arguments)
-    report = asyncio.run(run(options.folder, MemoryStore()))
+    report = asyncio.run(run(options.folder, MemoryStore()) if options.pure else run_stored(options.folder))
     for question, problem in report.failures:
         print(f"{question}: {problem}")
     print(f"{report.exact} of {report.total} exact")

@@ -89,7 +89,7 @@ async def test_two_processes_migrate_at_once(owner_url):
 
 
 async def test_another_encoding_is_refused(owner_url):
-    options = "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    options = "ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
     async with database_beside(owner_url, options) as foreign:
         with pytest.raises(SystemExit, match="UTF8"):
             await asyncio.to_thread(migrate, foreign.owner_url, ALEMBIC)

@@ -1,6 +1,6 @@
 """Sources, documents, their versions on both clocks, and the chunks cut from them."""
 
-from sqlalchemy import ARRAY, CheckConstraint, Column, Index, Integer, LargeBinary, Numeric, Table, Text, Uuid
+from sqlalchemy import ARRAY, CheckConstraint, Column, Index, Integer, LargeBinary, Numeric, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from app.storage.tables.base import both_clocks, instant, metadata, organisation, system_period
@@ -80,7 +80,14 @@ document_versions = Table(
     Column("tags", ARRAY(Text), nullable=False),
     *both_clocks(),
     Index("document_versions_document_idx", "organisation_id", "document_id", "system_from"),
-    Index("document_versions_current_idx", "organisation_id", "document_id", postgresql_where="system_to IS NULL"),
+    # What holds now is found first, however long the history.
+    Index(
+        "document_versions_current_idx",
+        "organisation_id",
+        "document_id",
+        text("valid_from DESC NULLS LAST"),
+        postgresql_where="system_to IS NULL",
+    ),
     Index("document_versions_source_idx", "organisation_id", "source_id", postgresql_where="system_to IS NULL"),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
     CheckConstraint("epistemic_status IN ('observed','told','inferred','assumed')", name="epistemic_status"),

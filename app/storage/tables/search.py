@@ -41,7 +41,7 @@ postings = Table(
     ),
     Index(
         "postings_ending_idx",
-        "organisation_id",
+        "source_id",
         "valid_to",
         postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
     ),
@@ -62,6 +62,7 @@ embeddings = Table(
     Index(
         "embeddings_ending_idx",
         "organisation_id",
+        "source_id",
         "valid_to",
         postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
     ),
