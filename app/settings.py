@@ -11,7 +11,7 @@ from app.domain.errors import MunimentError
 from app.domain.scoring import parse_level_weights
 
 PREFIX = "MUNIMENT_"
-_POSTGRESQL = re.compile(r"postgres(ql)?(\+asyncpg)?://[^/]*/[^/]+")
+_POSTGRESQL = re.compile(r"postgres(ql)?(\+asyncpg)?://.")
 
 
 class Settings(BaseSettings):

@@ -432,12 +432,21 @@ def upgrade() -> None:
         postgresql_with={"fastupdate": "off"},
     )
     op.create_index(
-        "postings_past_idx",
+        "postings_closed_idx",
         "postings",
         ["keys"],
         unique=False,
         postgresql_using="gin",
-        postgresql_where="system_to IS NOT NULL OR valid_to IS NOT NULL",
+        postgresql_where="system_to IS NOT NULL",
+        postgresql_with={"fastupdate": "off"},
+    )
+    op.create_index(
+        "postings_ended_idx",
+        "postings",
+        ["keys"],
+        unique=False,
+        postgresql_using="gin",
+        postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
         postgresql_with={"fastupdate": "off"},
     )
     op.create_table(

@@ -80,8 +80,10 @@ def _storage() -> None:
     for table in ("embeddings_live", "embeddings_past"):
         op.execute(f"ALTER TABLE {table} SET (toast_tuple_target = 8160)")
         op.execute(f"ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN")
-    for table in ("postings", "embeddings_live", "chunks"):
-        op.execute(f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)")
+    for table in ("postings", "embeddings_live", "embeddings_past", "chunks", "document_versions"):
+        op.execute(
+            f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)"
+        )
     for table in ("attribution_queue", "embedding_queue", "organisation_clocks"):
         op.execute(
             f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, "

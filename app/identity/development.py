@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID, uuid5
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -38,9 +39,12 @@ class DevelopmentKey:
             if pem is None:
                 pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
                 replace_private(path, pem)
-        key = load_pem_private_key(pem, None)
+        try:
+            key = load_pem_private_key(pem, None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise ValueError(f"{path} does not hold an Ed25519 key")
+            raise ValueError(f"{path} does not hold an Ed25519 key; remove it to have a new one made")
         return cls(key)
 
     @property

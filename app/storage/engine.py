@@ -35,6 +35,9 @@ _STAMP_AT = text(
 )
 
 
+#: Rows that a stream holds at once.
+_BATCH = 2000
+
 #: A row of a statement that is written as text: its columns are known to the reader alone.
 AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 
@@ -75,8 +78,9 @@ class Session:
 
     async def stream(self, statement: Executable, parameters: Mapping[str, Any]) -> AsyncIterator[Sequence[AnyRow]]:
         """Rows in batches through a server-side cursor: constant memory."""
-        result = await self._connection.stream(statement, parameters, execution_options={"yield_per": 2000})
-        async for batch in result.partitions():
+        result = await self._connection.stream(statement, parameters, execution_options={"yield_per": _BATCH})
+        # Said twice: an AsyncResult does not know of `yield_per` and would fetch all rows as one batch.
+        async for batch in result.partitions(_BATCH):
             yield batch
 
 

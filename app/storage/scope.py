@@ -69,18 +69,28 @@ def visible(alias: str, present: bool) -> str:
     return f"{believed_now(alias) if present else known(alias)} AND {valid(alias)}"
 
 
-def branches(alias: str, present: bool, whose: Callable[[str], str] = tenant) -> list[tuple[bool, str]]:
-    """The same rows as `visible`, cut so that each part has an index made for it: (live or not, predicate).
+# The rows of `visible`, cut by the part of history that they lie in, so that each part has an index made for it.
+# `whose` is `tenant`, or `tenant_checked` where another index than one by tenant is to choose the rows.
 
-    `whose` is `tenant`, or `tenant_checked` where another index than one by tenant is to choose the rows.
-    """
-    live = f"{alias}.system_to IS NULL AND {alias}.valid_to IS NULL"
+
+def live(alias: str, present: bool, whose: Callable[[str], str] = tenant) -> str:
+    """Open on both clocks."""
+    return f"{whose(alias)} AND {alias}.system_to IS NULL AND {alias}.valid_to IS NULL AND {_begun(alias, present)}"
+
+
+def ended(alias: str, present: bool, whose: Callable[[str], str] = tenant) -> str:
+    """Believed to this day, with an end in the world that lies after the instant."""
+    return (
+        f"{whose(alias)} AND {alias}.system_to IS NULL AND {alias}.valid_to IS NOT NULL "
+        f"AND {alias}.valid_to > :valid_at AND {_begun(alias, present)}"
+    )
+
+
+def closed(alias: str, whose: Callable[[str], str] = tenant) -> str:
+    """Believed then and no longer; a present reading has none of these."""
+    return f"{whose(alias)} AND {alias}.system_to IS NOT NULL AND {known_at(alias)} AND {valid(alias)}"
+
+
+def _begun(alias: str, present: bool) -> str:
     started = f"({alias}.valid_from IS NULL OR {alias}.valid_from <= :valid_at)"
-    if present:
-        rest = f"{alias}.system_to IS NULL AND {alias}.valid_to IS NOT NULL AND {alias}.valid_to > :valid_at"
-    else:
-        live += f" AND {alias}.system_from <= :known_at"
-        rest = (
-            f"({alias}.system_to IS NOT NULL OR {alias}.valid_to IS NOT NULL) AND {known_at(alias)} AND {valid(alias)}"
-        )
-    return [(True, f"{whose(alias)} AND {live} AND {started}"), (False, f"{whose(alias)} AND {rest} AND {started}")]
+    return started if present else f"{alias}.system_from <= :known_at AND {started}"

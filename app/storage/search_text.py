@@ -13,7 +13,7 @@ from pgvector import SparseVector
 from sqlalchemy import TextClause, text
 
 from app.storage.engine import Session
-from app.storage.scope import Scope, branches, known, tenant_checked
+from app.storage.scope import Scope, closed, ended, known, live, tenant_checked
 from app.storage.tables import DIMENSIONS
 
 
@@ -59,13 +59,16 @@ async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], ke
 
 @cache
 def _leg(present: bool) -> TextClause:
+    cuts = [live("p", present, tenant_checked), ended("p", present, tenant_checked)]
+    if not present:
+        cuts.append(closed("p", tenant_checked))
     parts = [
         f"""
         (SELECT p.chunk_id, -(p.terms <#> CAST(:terms AS sparsevec)) AS signal FROM postings p
         WHERE p.keys && CAST(:keys AS bigint[]) AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[]))
         ORDER BY signal DESC, p.chunk_id LIMIT :limit)
         """
-        for _, predicate in branches("p", present, tenant_checked)
+        for predicate in cuts
     ]
     return text(f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS hits ORDER BY signal DESC, chunk_id LIMIT :limit")
 

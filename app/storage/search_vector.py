@@ -9,7 +9,7 @@ from pgvector import HalfVector
 from sqlalchemy import TextClause, text
 
 from app.storage.engine import Session
-from app.storage.scope import Scope, branches
+from app.storage.scope import Scope, ended, live, visible
 from app.storage.search_text import Hit
 
 
@@ -18,11 +18,14 @@ def _exact(present: bool) -> TextClause:
     parts = [
         f"""
         (SELECT e.chunk_id, e.vector <=> CAST(:query AS halfvec) AS distance FROM embeddings e
-        WHERE {"e.live" if live else "NOT e.live"} AND {predicate}
+        WHERE {predicate}
         AND e.source_id = ANY(CAST(:sources AS uuid[])) AND e.model = :model
         ORDER BY distance, e.chunk_id LIMIT :limit)
         """
-        for live, predicate in branches("e", present)
+        for predicate in (
+            f"e.live AND {live('e', present)}",
+            f"NOT e.live AND {ended('e', present) if present else visible('e', present)}",
+        )
     ]
     return text(
         f"SELECT chunk_id, 1 - distance AS signal FROM ({' UNION ALL '.join(parts)}) AS hits "

@@ -46,7 +46,7 @@ DESCRIBED = ("rev", "blob", "title")
 
 
 class Store(Protocol):
-    """What is asked of a bitemporal store; facts are named, values canonical JSON text, `record` is the line as read."""
+    """What is asked of a bitemporal store; facts are named, values canonical JSON text, `record` is the line read."""
 
     async def apply(self, fact: str, system_at: datetime, op: Op[str], record: Record) -> None: ...
 

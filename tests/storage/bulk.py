@@ -238,6 +238,11 @@ class Loader:
             **clocks,
         )
 
+    def waiting(self, tenant: Tenant, count: int) -> None:
+        """The tenant's first chunks wait for an embedding by another model."""
+        for id in tenant.chunks[:count]:
+            self._add("embedding_queue", organisation_id=tenant.organisation, chunk_id=id)
+
     def events(self, tenant: Tenant, count: int, table: str) -> list[UUID]:
         """Records of retrievals, chained (`evidence`) or waiting (`attribution_queue`)."""
         made = [new_id() for _ in range(count)]

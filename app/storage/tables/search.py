@@ -33,10 +33,17 @@ postings = Table(
         postgresql_with={"fastupdate": "off"},
     ),
     Index(
-        "postings_past_idx",
+        "postings_ended_idx",
         "keys",
         postgresql_using="gin",
-        postgresql_where="system_to IS NOT NULL OR valid_to IS NOT NULL",
+        postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
+        postgresql_with={"fastupdate": "off"},
+    ),
+    Index(
+        "postings_closed_idx",
+        "keys",
+        postgresql_using="gin",
+        postgresql_where="system_to IS NOT NULL",
         postgresql_with={"fastupdate": "off"},
     ),
     Index(

@@ -1,0 +1,145 @@
+"""T6: with ten times as many past versions, a question about now reads about as many rows and pages as before.
+
+The past is made by the code itself, one write after the other, so that its traces in tables and indexes are the real
+ones. Counted are rows and pages, not seconds.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from app.bootstrap import ALEMBIC
+from app.domain import lexical
+from app.domain.document import DocumentFacts
+from app.domain.temporal import AsOf, Period, Portion
+from app.ingestion.embedding import EmbeddingWorker
+from app.ingestion.reconcile import cut_of
+from app.ingestion.sources import Provider, ensure_source
+from app.ingestion.store import Wanted, write_batch
+from app.providers.embedder.hashing import HashingEmbedder
+from app.providers.ids import new_id
+from app.providers.parsers.registry import parse
+from app.storage import passages, search_text, search_vector, tenancy
+from app.storage.engine import Database
+from app.storage.migration import migrate
+from app.storage.scope import Scope
+from app.domain.principal import Level
+from tests.fixtures.owner import connection, database_beside
+from tests.storage.explain import explained
+from tests.storage.test_clock import CLOCK
+
+import os; VAC=os.environ.get("VAC")
+DOCUMENTS, SECTIONS, ROUNDS = 96, 4, 10
+
+
+def page(document: int, revision: int) -> bytes:
+    """Every section changes with every revision, but speaks of the same things."""
+    sections = [
+        f"## Part {part}\n\nThe refund desk number {document * SECTIONS + part} follows rule {revision} of the handbook."
+        for part in range(SECTIONS)
+    ]
+    return "\n\n".join([f"# Page {document}", *sections]).encode()
+
+
+@dataclass
+class Library:
+    database: Database
+    organisation: object
+    source: object
+    parts: object
+    embedder: HashingEmbedder
+
+    async def write(self, revisions: int, start, *, history: bool) -> None:
+        """Every page in so many revisions, a day each; with `history` they were all true in their day, without it each
+        belief replaces the one before."""
+        for first in range(0, DOCUMENTS, 48):
+            wanted, contents = [], {}
+            for document in range(first, first + 48):
+                timeline = []
+                for revision in range(revisions) if history else [revisions - 1]:
+                    parsed = parse("page.md", page(document, revision))
+                    content = self.parts.preparer.content("page.md", parsed, "english")
+                    facts = DocumentFacts(content.sha256, "page.md", content.title, content.mime)
+                    contents[cut_of(facts)] = content
+                    last = not history or revision == revisions - 1
+                    began = start + timedelta(days=revision) if history else start
+                    timeline.append(Portion(Period(began, None if last else began + timedelta(days=1)), facts))
+                wanted.append(Wanted(str(document), tuple(timeline)))
+            await write_batch(self.database, self.organisation, self.source, wanted, contents, embed=True)
+        await EmbeddingWorker(self.database, self.embedder).drain(self.organisation)
+
+    async def cost(self) -> dict[str, tuple[int, int]]:
+        """(rows, pages) that each statement of a retrieval about now looks at."""
+        async with explained(self.database, self.organisation) as session:
+            clock = await session.value(CLOCK, {"organisation": self.organisation})
+            scope = Scope(self.organisation, AsOf(clock, clock), True)
+            words = self.parts.preparer.analyser("english").lexemes("refund desk 17")
+            numbers = [lexical.lexeme_id(word) for word in words]
+            terms = search_text.term_vector({lexical.dimension(number): 1.0 for number in numbers})
+            vector = np.asarray(self.embedder.embed(["the refund desk 17"])[0])
+            session.plans.clear()
+            hits = await search_text.search(
+                session,
+                scope,
+                sources=[self.source.id],
+                keys=lexical.keys(self.source.space_id, numbers),
+                terms=terms,
+                limit=50,
+            )
+            near = await search_vector.search(
+                session, scope, sources=[self.source.id], query=vector, model=self.embedder.model, limit=50
+            )
+            ids = sorted({hit.chunk_id for hit in [*hits, *near]})[:50]
+            await passages.named(session, scope, ids, query=vector, model=self.embedder.model, terms=terms)
+            found = await passages.passages(session, scope, ids[:8])
+            assert (len(hits), len(near), len(found)) == (50, 50, 8)
+            names = ("text", "vector", "named", "passages")
+            return {name: (plan.fetched, plan.buffers) for name, plan in zip(names, session.plans, strict=True)}
+
+
+@pytest.fixture(scope="module")
+async def growth(owner_url, parts, instant):
+    """What a retrieval costs before and after ten rounds, as (kind of history → name → before, after)."""
+    found = {}
+    for history in (False, True):
+        async with database_beside(owner_url) as beside, connection(beside.owner_url) as owner:
+            await asyncio.to_thread(migrate, beside.owner_url, ALEMBIC)
+            database = Database.connect(beside.url, pool_size=2)
+            organisation, root = uuid4(), new_id()
+            await tenancy.create_organisation(database, organisation, organisation.hex, "Library")
+            async with database.write(organisation) as session:
+                await tenancy.create_space(
+                    session, id=root, parent=None, key_path="/", level=Level.ORGANISATION, name="Root"
+                )
+            source = await ensure_source(
+                database, organisation, root, Provider.FILESYSTEM, name="library", kind="docs"
+            )
+            library = Library(database, organisation, source, parts, HashingEmbedder())
+            await library.write(1, instant, history=history)
+            await owner.execute("VACUUM ANALYZE")
+            before = await library.cost()
+            for revisions in range(2, ROUNDS + 2):
+                await library.write(revisions, instant, history=history)
+                if VAC: await owner.execute("VACUUM")
+            churned = await library.cost()
+            # What autovacuum does a moment later.
+            await owner.execute("VACUUM ANALYZE")
+            found[history] = before, churned, await library.cost()
+            library.embedder.close()
+            await database.close()
+            rows = await owner.fetchval("SELECT count(*) FROM chunks")
+            assert rows >= DOCUMENTS * SECTIONS * (ROUNDS + 1)
+    return found
+
+
+@pytest.mark.parametrize("history", [False, True], ids=["superseded", "valid-closed"])
+@pytest.mark.parametrize("statement", ["text", "vector", "named", "passages"])
+def test_history_does_not_slow_the_present(growth, history, statement):
+    print(history, statement, [c[statement] for c in growth[history]])
+    before, _, after = growth[history]
+    assert after[statement][0] <= 1.1 * before[statement][0]
+    assert after[statement][1] <= 1.5 * before[statement][1] + 8

@@ -1,0 +1,312 @@
+"""Every hot statement uses the index that was made for it, as the application's role, among other organisations' rows.
+
+The statements are those of the code, run through it; the planner is PostgreSQL's own with its defaults.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.bootstrap import ALEMBIC
+from app.domain.temporal import AsOf
+from app.providers.ids import new_id
+from app.storage import documents, embeddings, evidence, passages, queue, search_text, search_vector, tenancy
+from app.storage.engine import Database
+from app.storage.migration import migrate
+from app.storage.scope import Scope, visible
+from tests.fixtures.owner import connection, database_beside
+from tests.storage.bulk import BORN, LATER, MODEL, Loader, Tenant, count_words, terms
+from tests.storage.explain import explained
+
+BIG = {
+    "chunks",
+    "texts",
+    "contents",
+    "documents",
+    "document_versions",
+    "postings",
+    "embeddings_live",
+    "embeddings_past",
+    "lexeme_frequencies",
+    "evidence",
+    "spaces",
+    "sources",
+    "source_syncs",
+    "grants",
+    "attribution_queue",
+    "embedding_queue",
+}
+NEVER = LATER + timedelta(days=36_500)
+EVENTS = 3000
+LIMIT = 50
+
+
+@dataclass
+class Loaded:
+    database: Database
+    owner_url: str
+    tenant: Tenant
+    attributions: list[UUID]
+    documents: list[UUID]
+
+    def explained(self):
+        return explained(self.database, self.tenant.organisation)
+
+    def scope(self, when: str) -> Scope:
+        point, present = {
+            "now": (AsOf(LATER + timedelta(days=1), LATER), True),
+            "as of": (AsOf(LATER - timedelta(days=1), LATER), True),
+            "known at": (AsOf(LATER - timedelta(days=1), LATER - timedelta(days=1)), False),
+        }[when]
+        return Scope(self.tenant.organisation, point, present)
+
+
+@pytest.fixture(scope="module")
+async def loaded(owner_url):
+    """50,000 chunks of three organisations, and one with many spaces; a part of the chunks ends, ended, is superseded."""
+    async with database_beside(owner_url) as beside, connection(beside.owner_url) as owner:
+        await asyncio.to_thread(migrate, beside.owner_url, ALEMBIC)
+        loader = Loader(owner)
+        tenants = [loader.tenant(4) for _ in range(3)]
+        loader.tenant(1500)
+        for tenant in tenants:
+            loader.chunks(tenant, 14_000)
+            loader.chunks(tenant, 700, valid_to=NEVER)
+            loader.chunks(tenant, 1_000, valid_to=LATER)
+            loader.chunks(tenant, 1_000, system_to=LATER)
+            attributions = loader.events(tenant, EVENTS, "evidence")
+            loader.events(tenant, EVENTS, "attribution_queue")
+            loader.waiting(tenant, 2_000)
+        await loader.flush()
+        await count_words(owner)
+        await owner.execute("VACUUM ANALYZE")
+        names = await owner.fetch(
+            "SELECT id FROM documents WHERE organisation_id = $1 AND source_id = $2 ORDER BY id LIMIT 64",
+            tenant.organisation,
+            tenant.sources[0],
+        )
+        database = Database.connect(beside.url, pool_size=2)
+        yield Loaded(database, beside.owner_url, tenant, attributions, [row["id"] for row in names])
+        await database.close()
+
+
+def unit(seed: int):
+    vector = np.random.default_rng(seed).standard_normal(384).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def assert_small(plan, rows: int, *indexes: str):
+    """No big table read from end to end, no more than so many rows looked at, and by the named indexes only."""
+    assert not plan.scanned & BIG, plan
+    assert plan.fetched <= rows, plan
+    if indexes:
+        assert plan.indexes <= set(indexes), plan
+
+
+# The text leg
+
+
+WORDS = {"one": [5], "title": [40, 300, 5000], "rare": [1000, 3000, 15000], "common": [2, 3, 7, 100]}
+WHEN = ["now", "as of", "known at"]
+
+
+async def every_clock(loaded, table, condition, *values):
+    """How many rows of the tenant meet the condition, superseded ones too."""
+    async with connection(loaded.owner_url) as owner:
+        return await owner.fetchval(
+            f"SELECT count(*) FROM {table} WHERE organisation_id = $1 AND {condition}",  # noqa: S608
+            loaded.tenant.organisation,
+            *values,
+        )
+
+
+async def by_hand(loaded, scope, table, order, condition, values):
+    """The same answer without any index and without the cut into branches."""
+    engine = loaded.database
+    statement = text(
+        f"SELECT a.chunk_id FROM {table} a WHERE {visible('a', scope.present)} AND {condition} "  # noqa: S608
+        f"ORDER BY {order}, a.chunk_id LIMIT {LIMIT}"
+    )
+    async with engine.snapshot(scope.organisation) as session:
+        for setting in ("enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan"):
+            await session.value(text(f"SELECT set_config('{setting}', 'off', true)"))
+        return [row.chunk_id for row in await session.rows(statement, {**scope.parameters, **values})]
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("sources", [1, 4])
+@pytest.mark.parametrize("words", WORDS)
+async def test_text_leg(loaded, words, sources, when):
+    tenant, scope = loaded.tenant, loaded.scope(when)
+    numbers = WORDS[words]
+    keys = [key for space in tenant.spaces[:sources] for key in tenant.keys(space, numbers)]
+    wanted = {"sources": tenant.sources[:sources], "keys": keys, "terms": terms(numbers)}
+    async with loaded.explained() as session:
+        hits = await search_text.search(session, scope, **wanted, limit=LIMIT)
+        (plan,) = session.plans
+    holders = await every_clock(loaded, "postings", "keys && $2", keys)
+    ending = await every_clock(loaded, "postings", "valid_to IS NOT NULL")
+    assert_small(plan, holders + min(holders, ending), "postings_live_idx", "postings_ended_idx", "postings_ending_idx", "postings_closed_idx")
+    assert "postings_live_idx" in plan.indexes
+    assert [hit.chunk_id for hit in hits] == await by_hand(
+        loaded,
+        scope,
+        "postings",
+        "a.terms <#> CAST(:terms AS sparsevec)",
+        "a.keys && CAST(:keys AS bigint[]) AND a.source_id = ANY(CAST(:sources AS uuid[]))",
+        wanted,
+    )
+    assert hits
+
+
+@pytest.mark.parametrize("when", WHEN)
+async def test_text_statistics(loaded, when):
+    tenant = loaded.tenant
+    keys = [key for space in tenant.spaces for words in WORDS.values() for key in tenant.keys(space, words)]
+    async with loaded.explained() as session:
+        counted = await search_text.frequencies(session, loaded.scope(when), tenant.spaces, keys)
+        (plan,) = session.plans
+    assert counted.chunks == 14_000
+    assert counted.by_key[keys[0]] > 0
+    assert_small(plan, len(keys) + 16)
+    assert "lexeme_frequencies_pkey" in plan.indexes
+
+
+# The vector leg
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("sources", [1, 4])
+async def test_vector_leg(loaded, sources, when):
+    tenant, scope = loaded.tenant, loaded.scope(when)
+    wanted = {"sources": tenant.sources[:sources], "query": unit(1), "model": MODEL}
+    async with loaded.explained() as session:
+        hits = await search_vector.search(session, scope, **wanted, limit=LIMIT)
+        (plan,) = session.plans
+    permitted = await every_clock(loaded, "embeddings", "source_id = ANY($2)", tenant.sources[:sources])
+    assert_small(
+        plan,
+        permitted,
+        "embeddings_live_organisation_id_source_id_idx",
+        "embeddings_past_organisation_id_source_id_idx",
+        "embeddings_past_organisation_id_source_id_valid_to_idx",
+    )
+    assert len(hits) == LIMIT
+    assert [hit.chunk_id for hit in hits] == await by_hand(
+        loaded,
+        scope,
+        "embeddings",
+        "a.vector <=> CAST(CAST(:query AS text) AS halfvec)",
+        "a.model = :model AND a.source_id = ANY(CAST(:sources AS uuid[]))",
+        wanted | {"query": str(unit(1).tolist())},
+    )
+
+
+# What the legs named
+
+
+@pytest.mark.parametrize("when", WHEN)
+async def test_named_chunks_and_their_passages(loaded, when):
+    tenant, scope = loaded.tenant, loaded.scope(when)
+    async with loaded.explained() as session:
+        hits = await search_vector.search(
+            session, scope, sources=tenant.sources, query=unit(2), model=MODEL, limit=LIMIT
+        )
+        ids = [hit.chunk_id for hit in hits]
+        session.plans.clear()
+        rows = await passages.named(session, scope, ids, query=unit(2), model=MODEL, terms=terms([5, 40]))
+        found = await passages.passages(session, scope, ids[:8])
+        named, texts = session.plans
+    assert {row.chunk_id for row in rows} == set(ids)
+    assert all(row.similarity is not None for row in rows)
+    assert len(found) == 8
+    assert_small(named, 3 * LIMIT, "chunks_pkey", "embeddings_live_pkey", "embeddings_past_pkey", "postings_pkey")
+    assert_small(
+        texts, 3 * 8, "chunks_pkey", "texts_pkey", "document_versions_current_idx", "document_versions_document_idx"
+    )
+    assert named.buffers < 16 * LIMIT
+    assert texts.buffers < 16 * 8
+
+
+# Around a retrieval
+
+
+@pytest.mark.parametrize("named", [{}, {"key_path": "space1"}, {"known_at": BORN + timedelta(days=3)}])
+async def test_what_a_caller_can_reach(loaded, named):
+    given = {"space_id": None, "key_path": None, "known_at": None} | named
+    async with loaded.explained() as session:
+        reach = await tenancy.reach(session, user=loaded.tenant.person, principals=[loaded.tenant.person], **given)
+        (plan,) = session.plans
+    assert reach is not None
+    assert reach.target is not None
+    assert_small(plan, 100)
+
+
+async def test_what_a_caller_is_granted(loaded):
+    async with loaded.explained() as session:
+        held = await tenancy.granted(session, loaded.tenant.person, [loaded.tenant.person])
+        (plan,) = session.plans
+    assert len(held["context:space:search"]) == 5
+    assert_small(plan, 20)
+
+
+async def test_the_queue_of_events(loaded):
+    async with loaded.explained() as session:
+        taken = await queue.take(session, 1000)
+        (plan,) = session.plans
+    assert len(taken) == 1000
+    assert_small(plan, 1000, "attribution_queue_pkey")
+
+
+async def test_the_head_of_the_chain(loaded):
+    async with loaded.explained() as session:
+        head = await evidence.head(session)
+        (plan,) = session.plans
+    assert head.sequence == EVENTS
+    assert_small(plan, 1, "evidence_pkey")
+
+
+async def test_looking_up_an_attribution(loaded):
+    id = loaded.attributions[17]
+    async with loaded.explained() as session:
+        by_id = await evidence.find_record(session, id)
+        by_request = await evidence.find_request(session, id.hex, 10)
+        first, second = session.plans
+    assert by_id.id == by_request[0].id == id
+    assert_small(first, 1, "evidence_id_idx", "attribution_queue_id_idx")
+    assert_small(second, 1, "evidence_request_idx", "attribution_queue_request_idx")
+
+
+# Around an ingestion
+
+
+async def test_what_is_believed_of_a_batch(loaded):
+    async with loaded.explained() as session:
+        found = await documents.believed(session, loaded.tenant.sources[0], [id.hex for id in loaded.documents])
+        plans = list(session.plans)
+    assert len(found) == 64
+    for plan in plans:
+        assert_small(plan, 64 * 5)
+
+
+async def test_claiming_chunks_to_embed(loaded):
+    async with loaded.explained() as session:
+        # Explaining has claimed the first 64; these are the next.
+        waiting = await embeddings.claim(session, 64)
+        (plan,) = session.plans
+    assert len(waiting) == 64
+    assert_small(plan, 64 * 8)
+
+
+async def test_storing_an_event(loaded):
+    payload = b'{"category": "test", "requestId": "one"}'
+    async with loaded.explained() as session:
+        await queue.enqueue(session, new_id(), payload)
+        (plan,) = session.plans
+    assert_small(plan, 1)
+    assert plan.buffers < 50
