@@ -57,10 +57,7 @@ async def history(
         found = None if fact is None else await stored.find_fact(session, fact)
         if fact is None or found is None:
             raise _not_found()
-        try:
-            await permitted(session, principal, Permission.READ, space_id=found.space_id)
-        except MunimentError as error:
-            raise (_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+        await permitted(session, principal, Permission.READ, space_id=found.space_id, missing=_not_found())
         return await _versions(session, Kind(found.kind), fact, known_at, after, limit)
 
 

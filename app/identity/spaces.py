@@ -25,8 +25,8 @@ async def named_space(
     key = space_key if space_key is None else (space_key.strip("/") or "/")
     if id is None and key is None:
         key = "/"
-    if key is not None and "\x00" in key:
-        raise space_not_found()
+    if key is not None and ("\x00" in key or any("\ud800" <= character <= "\udfff" for character in key)):
+        raise space_not_found("spaceKey")
     return await permitted(session, principal, permission, space_id=id, key_path=key)
 
 
@@ -37,13 +37,17 @@ async def permitted(
     *,
     space_id: UUID | None = None,
     key_path: str | None = None,
+    missing: MunimentError | None = None,
 ) -> UUID:
-    """The same for a space that is already known by its id or key path."""
+    """The same for a space that is already known by its id or key path.
+
+    `missing` is raised where the caller may not even see the space: what is kept in it is then not there for them.
+    """
     row = await tenancy.permitted_space(
         session, principal.id, principal.identities, space_id=space_id, key_path=key_path
     )
     if row is None or not (row.permissions or row.owner_id == principal.id):
-        raise space_not_found()
+        raise missing or space_not_found()
     if permission.value not in row.permissions and row.owner_id != principal.id:
         raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value} on the space")
     found: UUID = row.id

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from app.providers.parsers.blocks import Block, Parsed
 
-#: The model reads 256 word pieces: two are its own markers, and the title is embedded before the slice. What is left for
-#: the slice finds best when it is about one thing (tests/quality/README.md).
+#: The model reads 256 word pieces: two are its own markers, and the title is embedded before the slice. What is left
+#: for the slice finds best when it is about one thing (tests/quality/README.md).
 MAX_PIECES = 160
 #: Word pieces do not bound the length: a word of a million letters is one piece, unknown to the model.
 MAX_CHARACTERS = 4096

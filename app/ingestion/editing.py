@@ -85,10 +85,9 @@ class Editor:
                 place = None if document is None else await reading.document_place(session, document)
                 if document is None or place is None:
                     raise document_not_found()
-                try:
-                    await permitted(session, principal, Permission.WRITE, space_id=place.space_id)
-                except MunimentError as error:
-                    raise (document_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+                await permitted(
+                    session, principal, Permission.WRITE, space_id=place.space_id, missing=document_not_found()
+                )
                 source = await sources.source_by_id(session, place.source_id)
                 if source is None:
                     raise document_not_found()
@@ -131,10 +130,7 @@ async def read_document(
         place = None if document is None else await reading.document_place(session, document)
         if document is None or place is None:
             raise document_not_found()
-        try:
-            await permitted(session, principal, Permission.READ, space_id=place.space_id)
-        except MunimentError as error:
-            raise (document_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+        await permitted(session, principal, Permission.READ, space_id=place.space_id, missing=document_not_found())
         return await reading.document_at(session, document, *await reading.point(session, as_of, known_at))
 
 

@@ -51,10 +51,7 @@ async def known_memory(session: Session, principal: Principal, id: str, permissi
     owner = None if memory is None else await memories.find_owner(session, memory)
     if memory is None or owner is None:
         raise memory_not_found()
-    try:
-        await permitted(session, principal, permission, space_id=owner.space_id)
-    except MunimentError as error:
-        raise (memory_not_found() if error.code is Code.SPACE_NOT_FOUND else error) from None
+    await permitted(session, principal, permission, space_id=owner.space_id, missing=memory_not_found())
     return memory, owner
 
 

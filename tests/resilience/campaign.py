@@ -269,6 +269,8 @@ class Campaign:
         expected = self.figures.answers + self.figures.links
         if found["checkedRecords"] < expected:
             self.figures.problems.append(f"{found['checkedRecords']} records for {expected} answers and links")
+        if self.figures.refusals["INTERNAL"]:
+            self.figures.problems.append("a refusal was INTERNAL: it does not tell the client to try again")
         code = self.server.stop()
         if code != 0:
             self.figures.problems.append(f"the last server ended with {code}")
