@@ -27,6 +27,11 @@ def _run(connection: Connection) -> None:
         if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
             raise SystemExit("the database must be created with ENCODING 'UTF8'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+        # The extension may have been installed into a schema of its own.
+        connection.exec_driver_sql(
+            "SELECT set_config('search_path', quote_ident(current_schema()) || ', ' || quote_ident(n.nspname), false) "
+            "FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        )
         context.run_migrations()
 
 

@@ -29,6 +29,7 @@ from app.ingestion.report import Report
 from app.ingestion.sources import ensure_source, ingest_place, provider_of
 from app.providers.embedded_postgres import EmbeddedPostgresError
 from app.retrieval.request import SOURCE_KINDS
+from app.server.log import configure_logging
 from app.server.status import read_status
 from app.settings import PREFIX, Settings
 from app.storage import tenancy
@@ -79,9 +80,16 @@ def _sentence(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def _settings() -> Settings:
+    """What is logged goes to standard error from here on: a command's output is its answer and nothing else."""
+    settings = Settings()
+    configure_logging(settings.log_level)
+    return settings
+
+
 def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
     """Open the installation, run `work` with its parts, and let go."""
-    settings = Settings()
+    settings = _settings()
     installation = Installation.open(settings)
 
     async def run() -> T:
@@ -119,7 +127,7 @@ def serve(
     demo: Annotated[bool, typer.Option(help="Ingest this repository as the demo when its space is empty.")] = True,
 ) -> None:
     """Serve the API and the playground; Ctrl-C stops everything."""
-    settings = Settings()
+    settings = _settings()
     installation = Installation.open(settings)
     try:
         token = asyncio.run(_prepare(settings, installation, demo))
@@ -187,7 +195,7 @@ def _announce(settings: Settings, token: str | None) -> None:
 @cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")
 def migrate_() -> None:
     """Bring the tables of the database up to date."""
-    settings = Settings()
+    settings = _settings()
     if settings.database_url is None:
         Installation.open(settings).close()
     else:
@@ -220,7 +228,7 @@ def ingest(
 
     report = _with_services(work)
     for path, reason in sorted(report.failures.items()):
-        err.print(f"{path}: {reason}", soft_wrap=True, markup=False)
+        err.print(f"{path}: {reason.removeprefix(f'{path}: ')}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if report.failures else 0)
 
 
@@ -304,7 +312,7 @@ def import_history(
 @cli.command(epilog="Example: TOKEN=$(muniment token)")
 def token() -> None:
     """Print a fresh development token and nothing else."""
-    settings = Settings()
+    settings = _settings()
     if settings.jwt_key is not None:
         raise ValueError("a token key is set (MUNIMENT_JWT_KEY): its issuer makes the tokens")
     key = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")

@@ -1,9 +1,13 @@
 """The command line, as people and scripts meet it."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from unittest import mock
 from uuid import uuid4
 
 import jwt
@@ -28,7 +32,23 @@ def muniment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 def run(installed: LiveServer, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     return LiveServer(installed.home, options=variables).run(*arguments)
+
+
+def call(installed: LiveServer, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which already has everything imported."""
+    out, err = StringIO(), StringIO()
+    with (
+        mock.patch.dict(os.environ, {**LiveServer(installed.home).environment, **variables}, clear=True),
+        mock.patch("sys.argv", ["muniment", *arguments]),
+        mock.patch("app.cli.configure_logging"),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        cli.main()
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def test_every_command_is_there() -> None:
@@ -77,30 +97,17 @@ def test_without_a_command_it_helps() -> None:
         ("MIGRATION_DATABASE_URL", "mysql://user:hunter2@host/db"),
     ],
 )
-def test_a_bad_setting_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, name: str, value: str
-) -> None:
-    monkeypatch.setenv(f"MUNIMENT_{name}", value)
-    monkeypatch.setattr("sys.argv", ["muniment", command])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    [line] = said.err.splitlines()
+def test_a_bad_setting_is_one_line(tmp_path: Path, command: str, name: str, value: str) -> None:
+    ended = call(LiveServer(tmp_path), command, **{f"MUNIMENT_{name}": value})
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
     assert line.startswith(f"muniment: MUNIMENT_{name}: ")
     assert "hunter2" not in line
 
 
-def test_several_bad_settings_are_told_at_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MUNIMENT_PORT", "abc")
-    monkeypatch.setenv("MUNIMENT_EMBEDDER", "gpt")
-    monkeypatch.setattr("sys.argv", ["muniment", "status"])
-    with pytest.raises(SystemExit):
-        cli.main()
-    [line] = capsys.readouterr().err.splitlines()
+def test_several_bad_settings_are_told_at_once(tmp_path: Path) -> None:
+    ended = call(LiveServer(tmp_path), "status", MUNIMENT_PORT="abc", MUNIMENT_EMBEDDER="gpt")
+    [line] = ended.stderr.splitlines()
     assert "MUNIMENT_PORT: " in line
     assert "MUNIMENT_EMBEDDER: " in line
 
@@ -126,8 +133,7 @@ def test_an_empty_variable_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None
     ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
 )
 def test_what_cannot_be_used_is_one_line(muniment: LiveServer, variables: dict[str, str], sentence: str) -> None:
-    """In a process of its own: no traceback, whatever the libraries below would print."""
-    ended = run(muniment, "status", **variables)
+    ended = call(muniment, "status", **variables)
     assert ended.returncode == 1
     assert ended.stdout == ""
     [line] = ended.stderr.splitlines()
@@ -136,6 +142,13 @@ def test_what_cannot_be_used_is_one_line(muniment: LiveServer, variables: dict[s
     assert "hunter2" not in line
     for value in variables.values():
         assert value.partition(":")[2] == "" or value.partition(":")[2] not in line
+
+
+def test_a_failure_has_no_traceback(muniment: LiveServer) -> None:
+    """In a process of its own, whatever the libraries below would print."""
+    ended = run(muniment, "status", MUNIMENT_DATABASE_URL="postgresql://user:hunter2@127.0.0.1:1/db")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 def test_a_token_and_nothing_else(muniment: LiveServer) -> None:
@@ -149,7 +162,7 @@ def test_a_token_and_nothing_else(muniment: LiveServer) -> None:
 
 
 def test_a_real_issuer_makes_its_own_tokens(muniment: LiveServer, tmp_path: Path) -> None:
-    ended = run(muniment, "token", MUNIMENT_JWT_KEY=str(tmp_path / "key.pem"))
+    ended = call(muniment, "token", MUNIMENT_JWT_KEY=str(tmp_path / "key.pem"))
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "MUNIMENT_JWT_KEY" in ended.stderr
 
@@ -160,7 +173,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
     (folder / "good.md").write_text("# Refunds\n\nRefunds are authorised by tier two agents.\n")
     (folder / "other.txt").write_text("Another text.\n")
-    (folder / "broken.md").write_bytes(bytes(range(256)) * 8)
+    (folder / "broken.md").write_bytes(b"%PDF-1.7 " + bytes(range(256)))
     (folder / "picture.png").write_bytes(b"\x89PNG")
     return folder
 
@@ -168,10 +181,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_broken_file_does_not_stop_the_rest(muniment: LiveServer, shelf: Path) -> None:
     ended = run(muniment, "ingest", str(shelf))
     assert ended.returncode == 1
-    assert [line for line in ended.stderr.splitlines() if line.startswith("broken.md: ")] == [
-        line for line in ended.stderr.splitlines() if "broken.md" in line
-    ]
-    assert sum("broken.md" in line for line in ended.stderr.splitlines()) == 1
+    [line] = [line for line in ended.stderr.splitlines() if "broken.md" in line]
+    assert line == "broken.md: binary data, not text."
     assert "2 documents changed" in ended.stderr
     assert "1 files could not be read." in ended.stderr
     assert "picture.png" not in ended.stderr
@@ -179,11 +190,11 @@ def test_one_broken_file_does_not_stop_the_rest(muniment: LiveServer, shelf: Pat
 
 
 def test_reading_it_again_changes_nothing_and_mending_it_ends_well(muniment: LiveServer, shelf: Path) -> None:
-    again = run(muniment, "ingest", str(shelf))
+    again = call(muniment, "ingest", str(shelf))
     assert again.returncode == 1
     assert "0 documents changed, 0 versions and 0 chunks written, 1 files could not be read." in again.stderr
     (shelf / "broken.md").unlink()
-    mended = run(muniment, "ingest", str(shelf))
+    mended = call(muniment, "ingest", str(shelf))
     assert mended.returncode == 0
     assert "0 files could not be read." in mended.stderr
 
@@ -194,32 +205,32 @@ def test_reading_it_again_changes_nothing_and_mending_it_ends_well(muniment: Liv
         (("no/such/folder",), 2, "no/such/folder is not a folder"),
         (("{shelf}", "--kind", "nonsense"), 2, "a kind is one of"),
         (("{shelf}", "--space", "nope"), 2, "no space nope"),
-        (("{shelf}", "--organisation", "nope"), 2, "nope"),
+        (("{shelf}", "--organisation", "nope"), 2, "--organisation"),
         (("{shelf}", "--language", "klingon"), 1, "klingon"),
     ],
 )
 def test_what_cannot_be_ingested(
     muniment: LiveServer, shelf: Path, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    ended = run(muniment, "ingest", *(argument.format(shelf=shelf) for argument in arguments))
+    ended = call(muniment, "ingest", *(argument.format(shelf=shelf) for argument in arguments))
     assert ended.returncode == code
     assert sentence in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
 def test_how_the_store_stands(muniment: LiveServer) -> None:
-    ended = run(muniment, "status")
+    ended = call(muniment, "status")
     assert ended.returncode == 0
     shown = dict(line.split(": ", 1) for line in ended.stdout.splitlines())
     assert shown["Search backend"] == "exact"
     assert int(shown["Spaces"]) == 3
     assert int(shown["Chunks"]) == int(shown["Embedded chunks"]) > 0
     assert shown["Waiting for an embedding"] == "0"
-    assert "none" in run(muniment, "status", MUNIMENT_EMBEDDER="none").stdout
+    assert "none" in call(muniment, "status", MUNIMENT_EMBEDDER="none").stdout
 
 
 def test_a_chain_is_checked_by_exit_code(muniment: LiveServer) -> None:
-    good = run(muniment, "verify-chain")
+    good = call(muniment, "verify-chain")
     assert good.returncode == 0
     assert good.stdout.splitlines()[0] == "VALID"
     folder = muniment.home / "heads"
@@ -232,11 +243,12 @@ def test_a_chain_is_checked_by_exit_code(muniment: LiveServer) -> None:
         head.unlink()
     assert bad.returncode == 1
     assert bad.stdout.splitlines()[0] == "TAMPERED"
+    assert json.loads(bad.stderr.splitlines()[0])["level"] == "error"
 
 
 @pytest.mark.parametrize("command", ["status", "verify-chain"])
 def test_an_organisation_that_does_not_exist_is_not_valid(muniment: LiveServer, command: str) -> None:
-    ended = run(muniment, command, "--organisation", str(uuid4()))
+    ended = call(muniment, command, "--organisation", str(uuid4()))
     assert ended.returncode == 2
     assert "no organisation" in ended.stderr
     assert "VALID" not in ended.stdout
@@ -244,7 +256,7 @@ def test_an_organisation_that_does_not_exist_is_not_valid(muniment: LiveServer, 
 
 def test_migrating_twice(muniment: LiveServer) -> None:
     for _ in range(2):
-        ended = run(muniment, "migrate")
+        ended = call(muniment, "migrate")
         assert (ended.returncode, ended.stdout) == (0, "The tables are up to date.\n")
 
 

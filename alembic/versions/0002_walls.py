@@ -36,6 +36,8 @@ PROTECTED = [
 #: Read across organisations by the background workers, which say so (`muniment.worker`), written within one.
 SHARED_BY_WORKERS = ["organisation_clocks", "attribution_queue", "embedding_queue"]
 
+OURS = ", ".join([*PROTECTED, *SHARED_BY_WORKERS, "postings"])
+
 CURRENT = "nullif(current_setting('muniment.organisation', true), '')::uuid"
 WORKER = "coalesce(current_setting('muniment.worker', true), '') = 'on'"
 
@@ -84,6 +86,9 @@ def _storage() -> None:
         op.execute(
             f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)"
         )
+    # A bitmap visits dead entries. Few for the table, and so left by default, may be many for one organisation.
+    for table in ("postings", "embeddings_live"):
+        op.execute(f"ALTER TABLE {table} SET (vacuum_index_cleanup = on)")
     for table in ("attribution_queue", "embedding_queue", "organisation_clocks"):
         op.execute(
             f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, "
@@ -104,10 +109,18 @@ def _roles() -> None:
         """
     )
     op.execute(f"GRANT USAGE ON SCHEMA public TO {ROLE}")
-    op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE}")
+    op.execute(
+        f"""
+        DO $$ BEGIN
+            EXECUTE (SELECT format('GRANT USAGE ON SCHEMA %I TO {ROLE}', n.nspname) FROM pg_extension e
+                JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector');
+        END $$
+        """
+    )
+    op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {OURS} TO {ROLE}")
+    op.execute(f"GRANT SELECT ON alembic_version TO {ROLE}")
     op.execute(f"REVOKE UPDATE, DELETE ON evidence, chain_verifications, response_links FROM {ROLE}")
     op.execute(f"REVOKE UPDATE ON attribution_queue FROM {ROLE}")
-    op.execute(f"REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {ROLE}")
 
 
 def _row_security() -> None:
@@ -149,7 +162,7 @@ def downgrade() -> None:
         op.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
     for table in SHARED_BY_WORKERS:
         op.execute(f"DROP POLICY worker ON {table}")
-    op.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {ROLE}")
+    op.execute(f"REVOKE ALL ON {OURS}, alembic_version FROM {ROLE}")
     op.execute(f"REVOKE ALL ON SCHEMA public FROM {ROLE}")
     for table in ("document_versions", "grants", "spaces", "sources"):
         op.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_no_overlap")

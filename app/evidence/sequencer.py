@@ -1,6 +1,7 @@
 """From the queue to the chain. Any number of processes may run it; for each organisation one wins a turn."""
 
 import asyncio
+from contextlib import suppress
 from time import monotonic
 from uuid import UUID
 
@@ -16,6 +17,9 @@ log = structlog.get_logger()
 
 #: Events chained in one transaction.
 BATCH = 1000
+
+#: Seconds in which events gather before they are chained: a turn costs hardly more for many than for one.
+GATHERING = 0.1
 
 #: Seconds that an organisation waits after its turn failed.
 REST = 1.0
@@ -97,16 +101,17 @@ class Sequencer:
         return False
 
     async def run(self, rung: asyncio.Event, interval: float = 0.2) -> None:
-        """Sweep whenever `rung` is set, and at least every `interval` seconds: another process may have queued."""
+        """Sweep soon after `rung` is set, and at least every `interval` seconds: another process may have queued."""
         while True:
+            # Not `wait_for`: before Python 3.12 it can swallow the cancellation that ends this loop.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(interval):
+                    await rung.wait()
+                    await asyncio.sleep(GATHERING)
             rung.clear()
             try:
-                while await self.sweep():
+                while await self.sweep() >= BATCH:
                     pass
             except Exception:
                 log.exception("sequencer.failed")
                 await asyncio.sleep(REST)
-            try:
-                await asyncio.wait_for(rung.wait(), interval)
-            except TimeoutError:
-                continue

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Principal
+from app.providers.parsers.registry import clean
 from app.storage import client_keys
 from app.storage.engine import WriteSession
 
@@ -24,8 +25,8 @@ class Outcome:
 
 
 def check_client_key(key: str | None) -> None:
-    if key is not None and (not 0 < len(key) <= MAX_CLIENT_KEY or "\x00" in key):
-        raise bad_input(f"1 to {MAX_CLIENT_KEY} characters", "clientKey")
+    if key is not None and (not 0 < len(key) <= MAX_CLIENT_KEY or clean(key)[1]):
+        raise bad_input(f"1 to {MAX_CLIENT_KEY} characters, without NUL or lone surrogates", "clientKey")
 
 
 async def once(

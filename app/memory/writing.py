@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from app.domain.errors import Code, MunimentError
-from app.domain.memory import MemoryFacts
+from app.domain.instant import format_instant, parse_instant
+from app.domain.memory import MemoryFacts, Owner
 from app.domain.principal import Permission, Principal
 from app.domain.temporal import ALWAYS, Assert, Period, Retract, Row, Timeline, applied, clip, update_fact
 from app.memory.once import Outcome, check_client_key, once
@@ -58,11 +60,10 @@ class Writer:
                 await memories.create(session, id, owner)
                 await VERSIONS.change(session, id, Assert(period, facts), **owner_columns(owner))
                 await self.attach(session, id, facts, vector)
-                return Outcome({"id": str(id)}, owner.subject_id)
+                return written(session, id, period.start, owner)
 
             call = {"remember": str(named), "changes": changes.given, "since": since, "until": until, "now": from_now}
-            made = await once(session, principal, guard.client_key, call, work)
-            return await self.read(session, UUID(made["id"]), None)
+            return await self.read(session, await once(session, principal, guard.client_key, call, work))
 
     async def correct(
         self, principal: Principal, id: str, changes: Changes, period: Period = ALWAYS, guard: Guard = Guard()
@@ -85,10 +86,10 @@ class Writer:
             memory, owner = await known_memory(session, principal, id, Permission.MEMORY_WRITE)
 
             async def work() -> Outcome:
-                before = await self._before(session, memory, guard)
+                before = await self._before(session, memory, period, guard)
                 after = applied(_timeline(before), Retract(period))
                 await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
-                return Outcome({"id": str(memory)}, owner.subject_id)
+                return written(session, memory, period.start, owner)
 
             await once(session, principal, guard.client_key, {"retract": id, "period": str(period)}, work)
         return memory
@@ -110,7 +111,7 @@ class Writer:
             period = when(session.stamp)
 
             async def work() -> Outcome:
-                before = await self._before(session, memory, guard)
+                before = await self._before(session, memory, period, guard)
                 timeline = _timeline(before)
                 if not any(portion.period.overlaps(period) for portion in timeline):
                     raise MunimentError(Code.CONFLICT, "nothing is believed in that period that could be changed")
@@ -119,10 +120,9 @@ class Writer:
                 for facts in {portion.value for portion in after} if changes.text is not None else ():
                     if facts.text == changes.text:
                         await self.attach(session, memory, facts, vector)
-                return Outcome({"id": str(memory)}, owner.subject_id)
+                return written(session, memory, period.start, owner)
 
-            await once(session, principal, guard.client_key, call, work)
-            return await self.read(session, memory, period.start)
+            return await self.read(session, await once(session, principal, guard.client_key, call, work))
 
     def _revised(self, timeline: Timeline[MemoryFacts], period: Period, changes: Changes) -> Timeline[MemoryFacts]:
         """Each believed portion keeps, inside the period, what is not changed."""
@@ -133,8 +133,10 @@ class Writer:
                 after = update_fact(after, piece, facts)
         return after
 
-    async def _before(self, session: WriteSession, memory: UUID, guard: Guard) -> tuple[Row[UUID, MemoryFacts], ...]:
-        if guard.expected is not None and guard.expected != await VERSIONS.last_change(session, memory):
+    async def _before(
+        self, session: WriteSession, memory: UUID, period: Period, guard: Guard
+    ) -> tuple[Row[UUID, MemoryFacts], ...]:
+        if guard.expected is not None and await VERSIONS.changed_since(session, memory, guard.expected, period):
             raise MunimentError(
                 Code.CONFLICT, "the memory was changed by somebody else meanwhile", "expectedSystemFrom"
             )
@@ -145,12 +147,25 @@ class Writer:
         if vector is not None and self.reviser.embedder is not None:
             await memories.attach_embedding(session, memory, facts.text_sha256, self.reviser.embedder.model, vector)
 
-    async def read(self, session: WriteSession, memory: UUID, start: datetime | None) -> Listed:
-        """What is believed now of the first period that reaches beyond `start`."""
-        found = await memories.first_from(session, memory, start)
+    async def read(self, session: WriteSession, outcome: Mapping[str, Any]) -> Listed:
+        """What a write (`written`) made, as it was believed then: a call that is made again is answered the same."""
+        start = outcome["start"]
+        found = await memories.first_from(
+            session,
+            UUID(outcome["id"]),
+            None if start is None else parse_instant(start),
+            parse_instant(outcome["knownAt"]),
+        )
         if found is None:
             raise memory_not_found()
         return found
+
+
+def written(session: WriteSession, memory: UUID, start: datetime | None, owner: Owner) -> Outcome:
+    """That a memory was written by this session, from a point of valid time on."""
+    known_at = format_instant(session.stamp)
+    value = {"id": str(memory), "start": None if start is None else format_instant(start), "knownAt": known_at}
+    return Outcome(value, owner.subject_id)
 
 
 def _timeline(rows: tuple[Row[UUID, MemoryFacts], ...]) -> Timeline[MemoryFacts]:

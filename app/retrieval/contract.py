@@ -82,7 +82,7 @@ def limitations(
         found.append(
             Limitation(
                 LimitationCode.STALE_EMBEDDINGS,
-                "Some candidates have no embedding of the current model yet; their similarity counts 0.",
+                "Some candidates have no embedding of the current model: compared anew, or not at all.",
                 without_embedding,
             )
         )

@@ -1,7 +1,7 @@
 """R2. The text and vector legs name candidates; each candidate then gets both of its true signals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app.domain import lexical
@@ -47,24 +47,31 @@ async def gather(
         return NOTHING
     with watch.stage("text"):
         query = await _query(session, authorised, question, analyser)
-        found = await _text_leg(session, authorised, query) if query else []
+        by_words = await _text_leg(session, authorised, query) if query else []
+    by_meaning: list[UUID] = []
     if question.vector is not None:
         with watch.stage("vector"):
-            found += await _vector_leg(session, authorised, question)
+            by_meaning = await _vector_leg(session, authorised, question)
     rows = await passages.named(
         session,
         authorised.scope,
-        list(dict.fromkeys(found)),
+        list(dict.fromkeys([*by_words, *by_meaning])),
         query=question.vector,
         model=question.model,
         terms=search_text.term_vector(query.weights) if query else None,
     )
+    without = 0 if question.vector is None else sum(row.similarity is None for row in rows)
+    compared = question.vector is not None
+    if without * 2 > len(by_words):
+        # Most of what the words found cannot be compared yet: ranking the few that can above it would be chance.
+        compared, words = False, frozenset(by_words)
+        rows = [replace(row, similarity=None) for row in rows if row.chunk_id in words]
     return Gathered(
         selection=Selection(tuple(_candidate(row, authorised, query) for row in rows)),
-        vector_mode="off" if question.vector is None else "exact",
-        indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:exact:{question.model}"),
+        vector_mode="exact" if compared else "off",
+        indexes=("text:bm25", f"vector:exact:{question.model}") if compared else ("text:bm25",),
         text_query_empty=query is None,
-        without_embedding=0 if question.vector is None else sum(row.similarity is None for row in rows),
+        without_embedding=without,
     )
 
 

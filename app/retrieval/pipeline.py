@@ -14,7 +14,7 @@ from app.retrieval.budget import budget
 from app.retrieval.cap import cap
 from app.retrieval.contract import deliver, exclusions, limitations, summarise_sources
 from app.retrieval.gather import gather
-from app.retrieval.question import ask
+from app.retrieval.question import Question, Unembedded, ask, recompute
 from app.retrieval.rank import rank
 from app.retrieval.recall import recall
 from app.retrieval.record import record
@@ -39,6 +39,16 @@ class Retriever:
         """One question, one snapshot, one record; the answer exists only once the record is durable."""
         watch = Stopwatch()
         question = await ask(request.query, self.embedder, watch)
+        try:
+            return await self._answer(request, question, watch)
+        except Unembedded as missing:
+            assert question is not None
+            assert self.embedder is not None
+            question = await recompute(question, missing, self.embedder, watch)
+            return await self._answer(request, question, watch)
+
+    async def _answer(self, request: RetrievalRequest, question: Question | None, watch: Stopwatch) -> Answer:
+        """The stages, in one snapshot."""
         async with self.database.snapshot(request.principal.organisation) as session:
             authorised = await authorise(session, request, self.level_weights)
             gathered = await gather(session, authorised, question, self.analyser, watch)

@@ -5,7 +5,7 @@ is verified and valid. Nothing is written: an access is counted when a response 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from app.domain.memory import age_days, pseudonym
 from app.domain.scoring import MemoryScore, memory_score
 from app.domain.selection import Excluded, Reason
 from app.retrieval.authorise import Authorised
-from app.retrieval.question import Question
+from app.retrieval.question import Question, Unembedded
 from app.retrieval.request import RetrievalRequest
 from app.storage import search_memory, subjects
 from app.storage.engine import Session
@@ -26,6 +26,8 @@ from app.storage.search_memory import MemoryHit, MemoryText, Owners
 log = structlog.get_logger()
 
 STAGE = "recall"
+#: Memories without an embedding that are embedded for one request; the rest are similar to nothing.
+MOST_RECOMPUTED = 64
 
 truncated = Counter("muniment_candidates_truncated_total", "Recalls whose candidates reached MUNIMENT_MAX_CANDIDATES.")
 
@@ -157,9 +159,25 @@ class _Leg:
             )
         if any(hit.organisation != self._authorised.scope.organisation for hit in hits):
             raise MunimentError(Code.INTERNAL, "a row from outside the permitted scope was refused")
-        if vector is not None:
-            self.without_embedding += sum(hit.similarity is None for hit in hits)
-        return hits
+        return await self._compared(hits) if vector is not None else hits
+
+    async def _compared(self, hits: list[MemoryHit]) -> list[MemoryHit]:
+        """Every memory compared with the question, as far as it can be: at most `MOST_RECOMPUTED`, newest first."""
+        question = self._question
+        bare = [hit for hit in hits if hit.similarity is None]
+        if not bare or question is None or question.vector is None:
+            return hits
+        if question.recomputed is None:
+            texts = await search_memory.texts(self._session, [hit.version_id for hit in bare[:MOST_RECOMPUTED]])
+            raise Unembedded({hit.text_sha256: texts[hit.version_id].text for hit in bare[:MOST_RECOMPUTED]})
+        self.without_embedding += len(bare)
+        vectors = question.recomputed
+        return [
+            replace(hit, similarity=float(question.vector @ vectors[hit.text_sha256]))
+            if hit.similarity is None and hit.text_sha256 in vectors
+            else hit
+            for hit in hits
+        ]
 
 
 def _ranked(

@@ -22,8 +22,14 @@ ROLE = "muniment_app"
 # hand: a plan for any array of keys would be a guess.
 _ENTER = text(
     f"SELECT set_config('role', '{ROLE}', true), set_config('muniment.organisation', :organisation, true), "
-    "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
+    "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', 'force_custom_plan', true), "
+    "set_config('search_path', :search_path, true)"
 )
+#: Where the extension lives; its types and operators are found there too.
+_VECTOR_SCHEMA = """
+    SELECT n.nspname, quote_ident(current_schema()) || ', ' || quote_ident(n.nspname)
+    FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+"""
 _STAMP = text(
     "UPDATE organisation_clocks SET system_at = greatest(clock_timestamp(), system_at + interval '1 microsecond') "
     "WHERE organisation_id = :organisation RETURNING system_at"
@@ -97,18 +103,23 @@ class Database:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._search_path = ""
+        event.listen(engine.sync_engine, "connect", self._connected)
+
+    def _connected(self, connection: "_Adapted", _record: object) -> None:
+        connection.run_async(self._find_vector)
+
+    async def _find_vector(self, connection: Any) -> None:
+        schema, self._search_path = await connection.fetchrow(_VECTOR_SCHEMA)
+        await register_vector(connection, schema=schema)
 
     @classmethod
     def connect(cls, url: str, pool_size: int = 16, pool_timeout: float = 5.0) -> "Database":
-        engine = create_async_engine(
-            url, pool_size=pool_size, max_overflow=0, pool_timeout=pool_timeout, pool_pre_ping=False
+        return cls(
+            create_async_engine(
+                url, pool_size=pool_size, max_overflow=0, pool_timeout=pool_timeout, pool_pre_ping=False
+            )
         )
-
-        @event.listens_for(engine.sync_engine, "connect")
-        def _codecs(connection: "_Adapted", _record: object) -> None:
-            connection.run_async(register_vector)
-
-        return cls(engine)
 
     async def close(self) -> None:
         await self._engine.dispose()
@@ -123,6 +134,7 @@ class Database:
                     {
                         "organisation": str(organisation) if organisation else "",
                         "worker": "" if organisation else "on",
+                        "search_path": self._search_path,
                     },
                 )
                 yield connection

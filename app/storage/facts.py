@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 from app.domain.temporal import ALWAYS, Changes, Op, Period, Portion, Row, Timeline, Version, applied, diff
 from app.storage.engine import AnyRow, Session, WriteSession
-from app.storage.scope import believed_now, known, tenant
+from app.storage.scope import believed_now, known, tenant, valid_within
 
 V = TypeVar("V")
 
@@ -80,12 +80,20 @@ class Family(Generic[V]):
             ],
         )
 
-    async def last_change(self, session: Session, fact: UUID) -> datetime | None:
-        """When the belief about a fact last changed; None when nothing was ever believed."""
-        changed: datetime | None = await session.value(
-            self._last_change, {"organisation": session.organisation, "fact": fact}
+    async def changed_since(self, session: Session, fact: UUID, instant: datetime, period: Period = ALWAYS) -> bool:
+        """Whether the belief about a fact, as far as it touches a valid period, changed after an instant."""
+        return bool(
+            await session.value(
+                self._changed_since,
+                {
+                    "organisation": session.organisation,
+                    "fact": fact,
+                    "instant": instant,
+                    "start": period.start,
+                    "end": period.end,
+                },
+            )
         )
-        return changed
 
     async def history(
         self, session: Session, fact: UUID, after: int = 0, limit: int = 1 << 30
@@ -152,10 +160,10 @@ class Family(Generic[V]):
         )
 
     @property
-    def _last_change(self) -> TextClause:
+    def _changed_since(self) -> TextClause:
         return text(
-            f"SELECT max(greatest(f.system_from, f.system_to)) FROM {self.table} f "
-            f"WHERE {tenant('f')} AND f.{self.fact} = :fact"
+            f"SELECT EXISTS (SELECT FROM {self.table} f WHERE {tenant('f')} AND f.{self.fact} = :fact "
+            f"AND {valid_within('f')} AND greatest(f.system_from, f.system_to) > :instant)"
         )
 
     @property

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from app.domain.memory import EpistemicStatus, MemoryFacts, Owner, TransformType
 from app.storage.engine import AnyRow, Session, WriteSession
 from app.storage.facts import Family
-from app.storage.scope import believed_now, known, tenant, valid
+from app.storage.scope import known, tenant, valid, valid_within
 
 
 def _encode(facts: MemoryFacts) -> Mapping[str, Any]:
@@ -180,15 +180,23 @@ async def owned(
 
 
 _FIRST_FROM = text(
-    f"SELECT {_LISTED} FROM memory_versions f WHERE {believed_now('f')} AND f.memory_id = :memory "
-    "AND (CAST(:start AS timestamptz) IS NULL OR f.valid_to IS NULL OR f.valid_to > CAST(:start AS timestamptz)) "
+    f"SELECT {_LISTED} FROM memory_versions f WHERE {known('f')} AND f.memory_id = :memory AND {valid_within('f')} "
     "ORDER BY f.valid_from NULLS FIRST LIMIT 1"
 )
 
 
-async def first_from(session: Session, memory: UUID, start: datetime | None) -> Listed | None:
-    """Today's belief about the first period that reaches beyond `start`; None = the first of all."""
-    row = await session.row(_FIRST_FROM, {"organisation": session.organisation, "memory": memory, "start": start})
+async def first_from(session: Session, memory: UUID, start: datetime | None, known_at: datetime) -> Listed | None:
+    """What was believed of the first period that reaches beyond `start`; None = the first of all."""
+    row = await session.row(
+        _FIRST_FROM,
+        {
+            "organisation": session.organisation,
+            "memory": memory,
+            "start": start,
+            "end": None,
+            "known_at": known_at,
+        },
+    )
     return None if row is None else _listed(row)
 
 

@@ -64,6 +64,16 @@ def valid(alias: str, instant: str = ":valid_at") -> str:
     )
 
 
+def valid_within(alias: str) -> str:
+    """True at some point between `:start` and `:end`; NULL leaves a side open."""
+    return (
+        f"(CAST(:start AS timestamptz) IS NULL OR {alias}.valid_to IS NULL "
+        f"OR {alias}.valid_to > CAST(:start AS timestamptz)) "
+        f"AND (CAST(:end AS timestamptz) IS NULL OR {alias}.valid_from IS NULL "
+        f"OR {alias}.valid_from < CAST(:end AS timestamptz))"
+    )
+
+
 def visible(alias: str, present: bool) -> str:
     """On both clocks, for rows that are reached by their key."""
     return f"{believed_now(alias) if present else known(alias)} AND {valid(alias)}"

@@ -283,11 +283,13 @@ async def count_spaces(session: Session) -> int:
 
 
 _HAS_SOURCES = text(
-    f"SELECT EXISTS (SELECT FROM sources o WHERE {believed_now('o')} AND o.space_id = CAST(:space AS uuid))"
+    f"SELECT EXISTS (SELECT FROM sources o WHERE {believed_now('o')} AND o.space_id = CAST(:space AS uuid) "
+    f"AND EXISTS (SELECT FROM source_syncs y WHERE {tenant('y')} AND y.source_id = o.id))"
 )
 
 
 async def has_sources(session: Session, space: UUID) -> bool:
+    """Whether the space has a source that was read to its end; one whose first reading was cut short does not count."""
     return bool(await session.value(_HAS_SOURCES, {"organisation": session.organisation, "space": space}))
 
 

@@ -56,14 +56,12 @@ class Auditor:
         is written again, even with the same values, is another."""
         found = {}
         for table in metadata.tables:
-            rows = await self.fetch(
-                f"SELECT tableoid, ctid::text, xmin::text FROM {table} WHERE organisation_id = $1"  # noqa: S608
-            )
+            rows = await self.fetch(f"SELECT tableoid, ctid::text, xmin::text FROM {table} WHERE organisation_id = $1")
             found[table] = frozenset(tuple(row.values()) for row in rows)
         return found
 
     async def chunks(self, source) -> dict[UUID, dict]:
-        return {row["id"]: dict(row) for row in await self.fetch(f"SELECT * FROM chunks WHERE {BELIEVED}", source.id)}  # noqa: S608
+        return {row["id"]: dict(row) for row in await self.fetch(f"SELECT * FROM chunks WHERE {BELIEVED}", source.id)}
 
     async def texts_of_chunks(self, ids) -> Counter:
         rows = await self.fetch(
@@ -80,7 +78,7 @@ class Auditor:
         }
 
     async def vectors(self, source) -> dict[UUID, str]:
-        rows = await self.fetch(f"SELECT chunk_id, vector::text AS v FROM embeddings WHERE {BELIEVED}", source.id)  # noqa: S608
+        rows = await self.fetch(f"SELECT chunk_id, vector::text AS v FROM embeddings WHERE {BELIEVED}", source.id)
         return {row["chunk_id"]: row["v"] for row in rows}
 
     async def check(self, source) -> None:
@@ -102,9 +100,9 @@ class Auditor:
         for document, pieces in expected.items():
             edges = {edge for valid, _ in [*pieces, *held[document]] for edge in (valid.start, valid.end) if edge}
             for instant in sorted({edge + shift for edge in edges for shift in (-TICK, timedelta())}):
-                assert Counter(chunk["identity"] for valid, chunk in held[document] if valid.contains(instant)) == Counter(
-                    piece.identity for valid, piece in pieces if valid.contains(instant)
-                )
+                assert Counter(
+                    chunk["identity"] for valid, chunk in held[document] if valid.contains(instant)
+                ) == Counter(piece.identity for valid, piece in pieces if valid.contains(instant))
         await self._check_places(chunks)
         await self._check_companions(source, chunks)
         await self._check_clocks(source)
@@ -124,7 +122,7 @@ class Auditor:
     async def _check_companions(self, source, chunks) -> None:
         clocks = {id: (chunk["valid_from"], chunk["valid_to"]) for id, chunk in chunks.items()}
         for table in ("postings", "embeddings"):
-            rows = await self.fetch(f"SELECT * FROM {table} WHERE {BELIEVED}", source.id)  # noqa: S608
+            rows = await self.fetch(f"SELECT * FROM {table} WHERE {BELIEVED}", source.id)
             found = {row["chunk_id"]: (row["valid_from"], row["valid_to"]) for row in rows}
             assert len(found) == len(rows)
             waiting = await self.queued() if table == "embeddings" else set()

@@ -32,7 +32,7 @@ def page(number, revision):
 
 async def killed_when(command, opened, query, environment):
     """Run the command, and kill it as soon as the query finds something; how it ended."""
-    process = subprocess.Popen(  # noqa: ASYNC220 (it is watched, and waited for in a thread)
+    process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:

@@ -71,7 +71,9 @@ async def test_valid_time_is_commit_time(intake, repo, place):
     report = await intake.read(place)
     assert (report.documents, report.versions) == (2, 3)
     source = await intake.source(place)
-    texts = {moment: await intake.audit.texts_at(source, moment) for moment in (at(0) - TICK, at(0), at(1) - TICK, at(1))}
+    texts = {
+        moment: await intake.audit.texts_at(source, moment) for moment in (at(0) - TICK, at(0), at(1) - TICK, at(1))
+    }
     assert texts[at(0) - TICK] == {}
     assert texts[at(0)] == texts[at(1) - TICK] == {"guide.md": GUIDE.decode()}
     assert texts[at(1)] == {"guide.md": CHANGED.decode(), "plan.md": PLAN.decode()}
@@ -280,9 +282,7 @@ async def test_an_old_reader_that_ends_last_does_not_hide_the_new_commit(intake,
     source = await intake.source(place)
     repo.head.set_target(old)
     held = Held(world.parts.database)
-    late = asyncio.create_task(
-        ingest_place(held, world.organisation, source, place, world.parts.preparer, embed=True)
-    )
+    late = asyncio.create_task(ingest_place(held, world.organisation, source, place, world.parts.preparer, embed=True))
     await held.reached.wait()
     repo.head.set_target(new)
     await intake.read(place)

@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -282,7 +282,8 @@ class Campaign:
             self.server.process.kill()
             self.server.process.wait()
         for pid in of_home(self.server.home):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _difference(one: Received, record: Mapping[str, Any], family: list[Mapping[str, Any]]) -> str | None:

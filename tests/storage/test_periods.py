@@ -86,7 +86,7 @@ async def test_overlap_on_both_clocks_is_refused_and_contact_is_not(owner_url, v
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_exactly_what_overlaps_in_the_model_is_refused(owner_url, seed):
-    chance = random.Random(seed)  # noqa: S311 (not a secret)
+    chance = random.Random(seed)
     organisation, document = uuid4(), uuid4()
     held, refused = [], 0
 

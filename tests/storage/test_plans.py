@@ -3,25 +3,18 @@
 The statements are those of the code, run through it; the planner is PostgreSQL's own with its defaults.
 """
 
-import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
 
 import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.bootstrap import ALEMBIC
-from app.domain.temporal import AsOf
 from app.providers.ids import new_id
 from app.storage import documents, embeddings, evidence, passages, queue, search_text, search_vector, tenancy
-from app.storage.engine import Database
-from app.storage.migration import migrate
-from app.storage.scope import Scope, visible
-from tests.fixtures.owner import connection, database_beside
-from tests.storage.bulk import BORN, LATER, MODEL, Loader, Tenant, count_words, terms
-from tests.storage.explain import explained
+from app.storage.scope import visible
+from tests.fixtures.bulk import BORN, MODEL, terms
+from tests.fixtures.loaded import EVENTS
+from tests.fixtures.owner import connection
 
 BIG = {
     "chunks",
@@ -41,58 +34,7 @@ BIG = {
     "attribution_queue",
     "embedding_queue",
 }
-NEVER = LATER + timedelta(days=36_500)
-EVENTS = 3000
 LIMIT = 50
-
-
-@dataclass
-class Loaded:
-    database: Database
-    owner_url: str
-    tenant: Tenant
-    attributions: list[UUID]
-    documents: list[UUID]
-
-    def explained(self):
-        return explained(self.database, self.tenant.organisation)
-
-    def scope(self, when: str) -> Scope:
-        point, present = {
-            "now": (AsOf(LATER + timedelta(days=1), LATER), True),
-            "as of": (AsOf(LATER - timedelta(days=1), LATER), True),
-            "known at": (AsOf(LATER - timedelta(days=1), LATER - timedelta(days=1)), False),
-        }[when]
-        return Scope(self.tenant.organisation, point, present)
-
-
-@pytest.fixture(scope="module")
-async def loaded(owner_url):
-    """50,000 chunks of three organisations, and one with many spaces; a part of the chunks ends, ended, is superseded."""
-    async with database_beside(owner_url) as beside, connection(beside.owner_url) as owner:
-        await asyncio.to_thread(migrate, beside.owner_url, ALEMBIC)
-        loader = Loader(owner)
-        tenants = [loader.tenant(4) for _ in range(3)]
-        loader.tenant(1500)
-        for tenant in tenants:
-            loader.chunks(tenant, 14_000)
-            loader.chunks(tenant, 700, valid_to=NEVER)
-            loader.chunks(tenant, 1_000, valid_to=LATER)
-            loader.chunks(tenant, 1_000, system_to=LATER)
-            attributions = loader.events(tenant, EVENTS, "evidence")
-            loader.events(tenant, EVENTS, "attribution_queue")
-            loader.waiting(tenant, 2_000)
-        await loader.flush()
-        await count_words(owner)
-        await owner.execute("VACUUM ANALYZE")
-        names = await owner.fetch(
-            "SELECT id FROM documents WHERE organisation_id = $1 AND source_id = $2 ORDER BY id LIMIT 64",
-            tenant.organisation,
-            tenant.sources[0],
-        )
-        database = Database.connect(beside.url, pool_size=2)
-        yield Loaded(database, beside.owner_url, tenant, attributions, [row["id"] for row in names])
-        await database.close()
 
 
 def unit(seed: int):
@@ -112,6 +54,7 @@ def assert_small(plan, rows: int, *indexes: str):
 
 
 WORDS = {"one": [5], "title": [40, 300, 5000], "rare": [1000, 3000, 15000], "common": [2, 3, 7, 100]}
+POSTINGS = ["postings_live_idx", "postings_ended_idx", "postings_ending_idx", "postings_closed_idx"]
 WHEN = ["now", "as of", "known at"]
 
 
@@ -119,7 +62,7 @@ async def every_clock(loaded, table, condition, *values):
     """How many rows of the tenant meet the condition, superseded ones too."""
     async with connection(loaded.owner_url) as owner:
         return await owner.fetchval(
-            f"SELECT count(*) FROM {table} WHERE organisation_id = $1 AND {condition}",  # noqa: S608
+            f"SELECT count(*) FROM {table} WHERE organisation_id = $1 AND {condition}",
             loaded.tenant.organisation,
             *values,
         )
@@ -129,7 +72,7 @@ async def by_hand(loaded, scope, table, order, condition, values):
     """The same answer without any index and without the cut into branches."""
     engine = loaded.database
     statement = text(
-        f"SELECT a.chunk_id FROM {table} a WHERE {visible('a', scope.present)} AND {condition} "  # noqa: S608
+        f"SELECT a.chunk_id FROM {table} a WHERE {visible('a', scope.present)} AND {condition} "
         f"ORDER BY {order}, a.chunk_id LIMIT {LIMIT}"
     )
     async with engine.snapshot(scope.organisation) as session:
@@ -151,7 +94,14 @@ async def test_text_leg(loaded, words, sources, when):
         (plan,) = session.plans
     holders = await every_clock(loaded, "postings", "keys && $2", keys)
     ending = await every_clock(loaded, "postings", "valid_to IS NOT NULL")
-    assert_small(plan, holders + min(holders, ending), "postings_live_idx", "postings_ended_idx", "postings_ending_idx", "postings_closed_idx")
+    assert_small(
+        plan,
+        holders + min(holders, ending),
+        "postings_live_idx",
+        "postings_ended_idx",
+        "postings_ending_idx",
+        "postings_closed_idx",
+    )
     assert "postings_live_idx" in plan.indexes
     assert [hit.chunk_id for hit in hits] == await by_hand(
         loaded,

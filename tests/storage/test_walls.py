@@ -23,6 +23,9 @@ SHARED = {"organisation_clocks", "attribution_queue", "embedding_queue"}
 APPEND_ONLY = ["chain_verifications", "evidence", "response_links"]
 
 
+SET = sa.text("SELECT set_config('muniment.organisation', :own, true), set_config('muniment.worker', :on, true)")
+
+
 @asynccontextmanager
 async def as_role(url, organisation=None, worker=""):
     """A transaction that is rolled back, of the role and organisation."""
@@ -30,7 +33,9 @@ async def as_role(url, organisation=None, worker=""):
     try:
         async with engine.connect() as opened:
             await opened.execute(
-                sa.text("SELECT set_config('muniment.organisation', :o, true), set_config('muniment.worker', :w, true)"),
+                sa.text(
+                    "SELECT set_config('muniment.organisation', :o, true), set_config('muniment.worker', :w, true)"
+                ),
                 {"o": str(organisation or ""), "w": worker},
             )
             yield opened
@@ -94,7 +99,9 @@ async def test_evidence_is_append_only_for_the_application(application, table):
 
 
 @pytest.mark.parametrize("table", APPEND_ONLY)
-@pytest.mark.parametrize("statement", ["UPDATE {} SET organisation_id = organisation_id", "DELETE FROM {}", "TRUNCATE {}"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE {} SET organisation_id = organisation_id", "DELETE FROM {}", "TRUNCATE {}"]
+)
 async def test_evidence_is_append_only_for_its_owner(owner, two, table, statement):
     with pytest.raises(asyncpg.RestrictViolationError, match="append-only"):
         await owner.execute(statement.format(table))
