@@ -325,7 +325,7 @@ def verify_chain_(organisation: Organisation = ORGANISATION) -> None:
 
     async def work(parts: Services) -> Outcome:
         await _known(parts, organisation)
-        await parts.sequencer.turn(organisation)
+        await parts.sequencer.finish()
         with _bar() as progress:
             task = progress.add_task("Verifying", total=None)
             verdict = await verify_chain(

@@ -12,7 +12,7 @@ from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant
 from app.domain.principal import Permission, Principal, parse_id
 from app.providers.ids import new_id
-from app.storage import evidence, memories, queue, tenancy
+from app.storage import evidence, memories, permissions, queue
 from app.storage.engine import Database, Session
 
 LINK_CATEGORY = "context_attribution_link"
@@ -104,11 +104,11 @@ class _Sight:
 
     @classmethod
     async def of(cls, session: Session, principal: Principal) -> "_Sight":
-        held = await tenancy.granted(session, principal.id, principal.identities)
+        held = await permissions.granted(session, principal.id, principal.identities)
         nothing: frozenset[UUID] = frozenset()
         return cls(
             principal.id,
-            await tenancy.holds_at_root(session, principal.identities, Permission.AUDIT_READ),
+            await permissions.holds_at_root(session, principal.identities, Permission.AUDIT_READ),
             held.get(Permission.ADMIN, nothing) | held.get(Permission.AUDIT_READ, nothing),
         )
 

@@ -2,12 +2,12 @@
 
 from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission, Principal
-from app.storage import tenancy
+from app.storage import permissions
 from app.storage.engine import Database
 
 
 async def require(database: Database, principal: Principal, permission: Permission) -> None:
     """FORBIDDEN unless today's grants give the permission on the organisation's own space."""
     async with database.snapshot(principal.organisation) as session:
-        if not await tenancy.holds_at_root(session, principal.identities, permission):
+        if not await permissions.holds_at_root(session, principal.identities, permission):
             raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value}")

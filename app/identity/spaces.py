@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from app.domain.errors import Code, MunimentError
+from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Permission, Principal, parse_id
-from app.storage import tenancy
+from app.storage import permissions
 from app.storage.engine import Session
 
 
@@ -19,6 +19,8 @@ async def named_space(
 
     SPACE_NOT_FOUND when the caller may not even see it, FORBIDDEN when they may see it but not do this there.
     """
+    if space_id is not None and space_key is not None:
+        raise bad_input("name the space by id or by key, not both", "spaceId")
     id = None if space_id is None else parse_id(space_id)
     if space_id is not None and id is None:
         raise space_not_found()
@@ -43,7 +45,7 @@ async def permitted(
 
     `missing` is raised where the caller may not even see the space: what is kept in it is then not there for them.
     """
-    row = await tenancy.permitted_space(
+    row = await permissions.permitted_space(
         session, principal.id, principal.identities, space_id=space_id, key_path=key_path
     )
     if row is None or not (row.permissions or row.owner_id == principal.id):
@@ -52,3 +54,9 @@ async def permitted(
         raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value} on the space")
     found: UUID = row.id
     return found
+
+
+async def visible(session: Session, principal: Principal, space: UUID) -> bool:
+    """Whether the caller may do anything at all in a space."""
+    row = await permissions.permitted_space(session, principal.id, principal.identities, space_id=space, key_path=None)
+    return row is not None and bool(row.permissions or row.owner_id == principal.id)

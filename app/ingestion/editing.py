@@ -22,6 +22,7 @@ from app.storage.reading import StoredDocument
 from app.storage.sources import StoredSource
 
 MAX_TEXT = 1_000_000
+MAX_TITLE = 1_000
 
 
 #: From what is believed of a document to what should be, with the contents that are new.
@@ -45,10 +46,12 @@ class Editor:
         *,
         title: str | None = None,
         expected: datetime | None = None,
-    ) -> UUID:
-        """The same valid period, another text: only where the document is believed to be anything."""
-        if len(text) > MAX_TEXT or clean(text)[1]:
-            raise bad_input(f"at most {MAX_TEXT} characters, without NUL or lone surrogates", "text")
+    ) -> StoredDocument:
+        """The same valid period, another text: only where the document is believed to be anything. The version that is
+        believed from there on."""
+        for value, most, field in ((text, MAX_TEXT, "text"), (title or "", MAX_TITLE, "title")):
+            if len(value) > most or clean(value)[1]:
+                raise bad_input(f"at most {most} characters, without NUL or lone surrogates", field)
 
         def revised(
             before: Timeline[DocumentFacts], source: StoredSource
@@ -70,15 +73,22 @@ class Editor:
                     after = update_fact(after, piece, facts)
             return after, contents
 
-        return await self._edit(principal, id, revised, expected)
+        document = await self._edit(principal, id, revised, period, expected)
+        async with self.database.snapshot(principal.organisation) as session:
+            found = await reading.document_from(session, document, period)
+        if found is None:
+            raise MunimentError(Code.CONFLICT, "the document was retracted by somebody else meanwhile")
+        return found
 
     async def retract(
         self, principal: Principal, id: str, period: Period = ALWAYS, *, expected: datetime | None = None
     ) -> UUID:
         """The document is no longer believed to hold in the period."""
-        return await self._edit(principal, id, lambda before, _source: (applied(before, Retract(period)), {}), expected)
+        return await self._edit(
+            principal, id, lambda before, _source: (applied(before, Retract(period)), {}), period, expected
+        )
 
-    async def _edit(self, principal: Principal, id: str, edit: Edit, expected: datetime | None) -> UUID:
+    async def _edit(self, principal: Principal, id: str, edit: Edit, period: Period, expected: datetime | None) -> UUID:
         document = parse_id(id)
         for _ in range(ATTEMPTS):
             async with self.database.snapshot(principal.organisation) as session:
@@ -92,7 +102,7 @@ class Editor:
                 if source is None:
                     raise document_not_found()
                 known = (await documents.believed(session, source.id, [place.external_key]))[place.external_key]
-                if expected is not None and expected != await documents.VERSIONS.last_change(session, document):
+                if expected is not None and await documents.VERSIONS.changed_since(session, document, expected, period):
                     raise MunimentError(
                         Code.CONFLICT, "the document was changed by somebody else meanwhile", "expectedSystemFrom"
                     )

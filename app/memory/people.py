@@ -39,6 +39,14 @@ async def ensure_subject(session: WriteSession, external_id: str, space: UUID) -
     return subject
 
 
+async def subject_in(session: WriteSession, external_id: str, space: UUID) -> Subject:
+    """The same, but CONFLICT when the subject stands in another space."""
+    subject = await ensure_subject(session, external_id, space)
+    if subject.space_id != space:
+        raise MunimentError(Code.CONFLICT, "a subject of that name stands in another space", "subjectId")
+    return subject
+
+
 async def create_subject(
     database: Database,
     principal: Principal,
@@ -55,9 +63,7 @@ async def create_subject(
         space = await named_space(session, principal, Permission.MEMORY_WRITE, space_id=space_id, space_key=space_key)
 
         async def work() -> Outcome:
-            subject = await ensure_subject(session, subject_id, space)
-            if subject.space_id != space:
-                raise MunimentError(Code.CONFLICT, "the subject exists already", "subjectId")
+            subject = await subject_in(session, subject_id, space)
             return Outcome({"subjectId": subject_id}, subject.id)
 
         await once(session, principal, client_key, {"createSubject": subject_id, "space": str(space)}, work)
@@ -76,6 +82,7 @@ async def create_group(
 ) -> Group:
     """Make a group in a space; the same key in the same space again is the same group."""
     check_name(key, "key")
+    check_name(name or key, "name")
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
         space = await named_space(session, principal, Permission.MEMORY_WRITE, space_id=space_id, space_key=space_key)
@@ -89,7 +96,7 @@ async def create_group(
                 raise MunimentError(Code.CONFLICT, "a group of that key exists already", "key")
             return Outcome({"id": str(found.id), "key": found.key, "name": found.name, "space": str(found.space_id)})
 
-        made = await once(session, principal, client_key, {"createGroup": key, "space": str(space)}, work)
+        made = await once(session, principal, client_key, {"createGroup": key, "name": name, "space": str(space)}, work)
     return Group(UUID(made["id"]), made["key"], made["name"], UUID(made["space"]))
 
 
@@ -107,9 +114,8 @@ async def set_membership(
     """Say whether a subject belongs to a group for a period, verified or not; the id of the fact."""
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
-        group, subject = await _group(session, group_key), await _subject(session, subject_id)
-        for space in {group.space_id, subject.space_id}:
-            await permitted(session, principal, Permission.MEMORY_WRITE, space_id=space)
+        group = await _group(session, principal, group_key)
+        subject = await _subject(session, principal, subject_id, Permission.MEMORY_WRITE)
         fact = membership_id(group.id, subject.id)
 
         async def work() -> Outcome:
@@ -134,8 +140,7 @@ async def forget_subject(database: Database, principal: Principal, subject_id: s
     Evidence keeps the subject's pseudonym, whose key is gone with the subject: the chain still verifies.
     """
     async with database.write(principal.organisation) as session:
-        subject = await _subject(session, subject_id)
-        await permitted(session, principal, Permission.ADMIN, space_id=subject.space_id)
+        subject = await _subject(session, principal, subject_id, Permission.ADMIN)
         erased = await subjects.forget(session, subject.id)
         id = new_id()
         tombstone: dict[str, Any] = {
@@ -146,7 +151,7 @@ async def forget_subject(database: Database, principal: Principal, subject_id: s
             "userId": str(principal.id),
             "spaceId": str(subject.space_id),
             "subjectPseudonym": pseudonym(subject.pseudonym_key, subject.external_id),
-            "memories": erased,
+            "erasedMemories": erased,
             "erasedAt": format_instant(session.stamp),
             "issuedAt": format_instant(datetime.now(UTC)),
         }
@@ -154,15 +159,24 @@ async def forget_subject(database: Database, principal: Principal, subject_id: s
     return erased
 
 
-async def _subject(session: WriteSession, external_id: str) -> Subject:
+async def _subject(session: WriteSession, principal: Principal, external_id: str, permission: Permission) -> Subject:
+    """NOT_FOUND when it is unknown or in a space that the caller may not see, FORBIDDEN without the permission."""
     found = await subjects.find_subject(session, check_name(external_id, "subjectId"))
+    missing = MunimentError(Code.NOT_FOUND, "no such subject", "subjectId")
     if found is None:
-        raise MunimentError(Code.NOT_FOUND, "no such subject", "subjectId")
+        raise missing
+    await permitted(session, principal, permission, space_id=found.space_id, missing=missing)
     return found
 
 
-async def _group(session: WriteSession, key: str) -> Group:
+async def _group(session: WriteSession, principal: Principal, key: str) -> Group:
+    """The same for a group whose members the caller may name."""
     found = await subjects.find_group(session, check_name(key, "groupKey"))
     if found is None:
-        raise MunimentError(Code.NOT_FOUND, "no such group", "groupKey")
+        raise group_not_found()
+    await permitted(session, principal, Permission.MEMORY_WRITE, space_id=found.space_id, missing=group_not_found())
     return found
+
+
+def group_not_found() -> MunimentError:
+    return MunimentError(Code.NOT_FOUND, "no such group", "groupKey")

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Permission, Principal
-from app.domain.temporal import Assert, Period, applied
+from app.domain.temporal import Assert, Period, applied, at
 from app.memory.once import Outcome, check_client_key, once
 from app.memory.resolve import Named, known_memory, resolve_owner
 from app.memory.revision import Changes
@@ -63,12 +63,13 @@ class Proposals:
         vector = await self.writer.reviser.vector(changes.text)
         async with self.writer.database.write(principal.organisation) as session:
             memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
-            if await proposals.accept(session, memory, revision, principal.id):
+            accepted_at = await proposals.accept(session, memory, revision, principal.id)
+            if accepted_at == session.stamp:
                 before = (await VERSIONS.believed(session, [memory]))[memory]
                 timeline = tuple(row.portion for row in before)
-                current = timeline[-1].value if timeline else None
-                facts = self.writer.reviser.facts(current, changes, revision)
+                current = at(timeline, session.stamp) or (timeline[-1] if timeline else None)
+                facts = self.writer.reviser.facts(current.value if current else None, changes, revision)
                 after = applied(timeline, Assert(Period(session.stamp, None), facts))
                 await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
                 await self.writer.attach(session, memory, facts, vector)
-            return await self.writer.read(session, memory, session.stamp)
+            return await self.writer.read(session, memory, accepted_at, accepted_at)

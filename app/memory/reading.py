@@ -7,7 +7,8 @@ from uuid import UUID
 from app.domain.errors import bad_input
 from app.domain.memory import Owner
 from app.domain.principal import Permission, Principal
-from app.identity.spaces import named_space, permitted
+from app.identity.spaces import named_space, permitted, visible
+from app.memory.people import check_name
 from app.memory.resolve import Named, known_memory
 from app.storage import memories, reading, subjects
 from app.storage.engine import Database
@@ -34,19 +35,19 @@ async def list_memories(
     after: UUID = FIRST_ID,
     limit: int,
 ) -> Sequence[Listed]:
-    """An owner's memories, by id. A subject or a group that is unknown has none."""
+    """An owner's memories, by id. A subject or a group that is unknown to the caller has none."""
     if named.subject_id is not None and named.group_key is not None:
         raise bad_input("ask for a subject's memories or for a group's, not for both", "groupKey")
     async with database.snapshot(principal.organisation) as session:
         if named.subject_id is not None:
-            subject = await subjects.find_subject(session, named.subject_id)
-            if subject is None:
+            subject = await subjects.find_subject(session, check_name(named.subject_id, "subjectId"))
+            if subject is None or not await visible(session, principal, subject.space_id):
                 return []
             space = await permitted(session, principal, Permission.READ, space_id=subject.space_id)
             owner = Owner(space, subject_id=subject.id)
         elif named.group_key is not None:
-            group = await subjects.find_group(session, named.group_key)
-            if group is None:
+            group = await subjects.find_group(session, check_name(named.group_key, "groupKey"))
+            if group is None or not await visible(session, principal, group.space_id):
                 return []
             space = await permitted(session, principal, Permission.READ, space_id=group.space_id)
             owner = Owner(space, group_id=group.id)

@@ -6,8 +6,8 @@ from uuid import UUID
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.memory import Owner
 from app.domain.principal import Permission, Principal, parse_id
-from app.identity.spaces import named_space, permitted
-from app.memory.people import check_name, ensure_subject
+from app.identity.spaces import named_space, permitted, visible
+from app.memory.people import check_name, group_not_found, subject_in
 from app.storage import memories, subjects
 from app.storage.engine import Session, WriteSession
 
@@ -25,24 +25,27 @@ class Named:
 async def resolve_owner(
     session: WriteSession, principal: Principal, named: Named, permission: Permission = Permission.MEMORY_WRITE
 ) -> Owner:
-    """The owner; a new subject is made in the named space. NOT_FOUND, SPACE_NOT_FOUND or FORBIDDEN otherwise."""
+    """The owner; a new subject is made in the named space. NOT_FOUND, SPACE_NOT_FOUND or FORBIDDEN otherwise.
+
+    CONFLICT for a new subject whose name is taken where the caller may not look: names are the organisation's.
+    """
     if named.subject_id is not None and named.group_key is not None:
         raise bad_input("a memory belongs to a subject or to a group, not to both", "groupKey")
     if named.group_key is not None:
         group = await subjects.find_group(session, check_name(named.group_key, "groupKey"))
         if group is None:
-            raise MunimentError(Code.NOT_FOUND, "no such group", "groupKey")
-        await permitted(session, principal, permission, space_id=group.space_id)
+            raise group_not_found()
+        await permitted(session, principal, permission, space_id=group.space_id, missing=group_not_found())
         return Owner(group.space_id, group_id=group.id)
     if named.subject_id is not None:
         known = await subjects.find_subject(session, check_name(named.subject_id, "subjectId"))
-        if known is not None:
+        if known is not None and await visible(session, principal, known.space_id):
             await permitted(session, principal, permission, space_id=known.space_id)
             return Owner(known.space_id, subject_id=known.id)
     space = await named_space(session, principal, permission, space_id=named.space_id, space_key=named.space_key)
     if named.subject_id is None:
         return Owner(space)
-    return Owner(space, subject_id=(await ensure_subject(session, named.subject_id, space)).id)
+    return Owner(space, subject_id=(await subject_in(session, named.subject_id, space)).id)
 
 
 async def known_memory(session: Session, principal: Principal, id: str, permission: Permission) -> tuple[UUID, Owner]:

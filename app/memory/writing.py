@@ -63,7 +63,8 @@ class Writer:
                 return written(session, id, period.start, owner)
 
             call = {"remember": str(named), "changes": changes.given, "since": since, "until": until, "now": from_now}
-            return await self.read(session, await once(session, principal, guard.client_key, call, work))
+            made = await once(session, principal, guard.client_key, call, work)
+            return await self.read(session, *place_of(made))
 
     async def correct(
         self, principal: Principal, id: str, changes: Changes, period: Period = ALWAYS, guard: Guard = Guard()
@@ -122,7 +123,8 @@ class Writer:
                         await self.attach(session, memory, facts, vector)
                 return written(session, memory, period.start, owner)
 
-            return await self.read(session, await once(session, principal, guard.client_key, call, work))
+            made = await once(session, principal, guard.client_key, call, work)
+            return await self.read(session, *place_of(made))
 
     def _revised(self, timeline: Timeline[MemoryFacts], period: Period, changes: Changes) -> Timeline[MemoryFacts]:
         """Each believed portion keeps, inside the period, what is not changed."""
@@ -147,25 +149,25 @@ class Writer:
         if vector is not None and self.reviser.embedder is not None:
             await memories.attach_embedding(session, memory, facts.text_sha256, self.reviser.embedder.model, vector)
 
-    async def read(self, session: WriteSession, outcome: Mapping[str, Any]) -> Listed:
-        """What a write (`written`) made, as it was believed then: a call that is made again is answered the same."""
-        start = outcome["start"]
-        found = await memories.first_from(
-            session,
-            UUID(outcome["id"]),
-            None if start is None else parse_instant(start),
-            parse_instant(outcome["knownAt"]),
-        )
+    async def read(self, session: WriteSession, memory: UUID, start: datetime | None, known_at: datetime) -> Listed:
+        """What was believed right after a write, of the first period that reaches beyond `start`."""
+        found = await memories.first_from(session, memory, start, known_at)
         if found is None:
             raise memory_not_found()
         return found
 
 
 def written(session: WriteSession, memory: UUID, start: datetime | None, owner: Owner) -> Outcome:
-    """That a memory was written by this session, from a point of valid time on."""
+    """That this write touched a memory from a point of valid time on: enough to answer the same call again."""
     known_at = format_instant(session.stamp)
     value = {"id": str(memory), "start": None if start is None else format_instant(start), "knownAt": known_at}
     return Outcome(value, owner.subject_id)
+
+
+def place_of(made: Mapping[str, Any]) -> tuple[UUID, datetime | None, datetime]:
+    """(memory, start, known at) of what `written` made."""
+    start = made["start"]
+    return UUID(made["id"]), None if start is None else parse_instant(start), parse_instant(made["knownAt"])
 
 
 def _timeline(rows: tuple[Row[UUID, MemoryFacts], ...]) -> Timeline[MemoryFacts]:

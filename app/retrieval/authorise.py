@@ -16,7 +16,7 @@ from app.domain.scoring import LEVEL_WEIGHTS
 from app.domain.selection import Reason
 from app.domain.temporal import AsOf
 from app.retrieval.request import RetrievalRequest, clean
-from app.storage import tenancy
+from app.storage import reach
 from app.storage.engine import Session
 from app.storage.scope import Scope
 
@@ -40,7 +40,7 @@ async def authorise(
 ) -> Authorised:
     """SPACE_NOT_FOUND for a space that is unknown, malformed or invisible: one answer for all three."""
     principal = request.principal
-    reach = await tenancy.reach(
+    reached = await reach.reach(
         session,
         user=principal.id,
         principals=principal.identities,
@@ -48,29 +48,29 @@ async def authorise(
         key_path=_named_key(request),
         known_at=request.known_at,
     )
-    if reach is None:
+    if reached is None:
         raise MunimentError(Code.FORBIDDEN, "the token's organisation does not exist")
     named = request.space_id is not None or request.space_key is not None
-    spaces = {UUID(row["id"]): _space(row) for row in reach.spaces if _may_search(row)}
-    target = None if reach.target is None else reach.target[-1]
-    if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reach.spaces):
+    spaces = {UUID(row["id"]): _space(row) for row in reached.spaces if _may_search(row)}
+    target = None if reached.target is None else reached.target[-1]
+    if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reached.spaces):
         raise _not_found()
-    known = {UUID(row["id"]): _source(row) for row in reach.sources}
+    known = {UUID(row["id"]): _source(row) for row in reached.sources}
     permitted = {id: source for id, source in known.items() if source.space_id in spaces}
     wanted = {id: source for id, source in permitted.items() if _wanted(source, request)}
     return Authorised(
         scope=Scope(
             session.organisation,
-            AsOf(request.as_of or reach.now, reach.known_at),
-            present=reach.known_at == reach.clock,
+            AsOf(request.as_of or reached.now, reached.known_at),
+            present=reached.known_at == reached.clock,
         ),
         target=spaces.get(target) if target else None,
         spaces=spaces,
-        weights={**level_weights, **{Level(level): float(weight) for level, weight in reach.weights.items()}},
+        weights={**level_weights, **{Level(level): float(weight) for level, weight in reached.weights.items()}},
         sources=wanted,
         exclusions=_filtered(permitted, wanted),
-        historical=reach.known_at < reach.clock or (request.as_of is not None and request.as_of < reach.now),
-        now=reach.now,
+        historical=reached.known_at < reached.clock or (request.as_of is not None and request.as_of < reached.now),
+        now=reached.now,
     )
 
 

@@ -36,18 +36,39 @@ class Gathered:
 NOTHING = Gathered(Selection(()), "off")
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the text leg made of a question, and the chunks that it named. `query` None: it holds no word to search."""
+
+    query: "_Query | None"
+    found: list[UUID]
+
+
+async def search_words(
+    session: Session, authorised: Authorised, text: str | None, analyser: Callable[[str], Analyser], watch: Stopwatch
+) -> Words:
+    """The text leg, which needs no embedding of the question."""
+    if text is None or not authorised.sources:
+        return Words(None, [])
+    with watch.stage("text"):
+        query = await _query(session, authorised, text, analyser)
+        return Words(query, await _text_leg(session, authorised, query) if query else [])
+
+
 async def gather(
     session: Session,
     authorised: Authorised,
     question: Question | None,
     analyser: Callable[[str], Analyser],
     watch: Stopwatch,
+    words: Words | None = None,
 ) -> Gathered:
+    """`words` is the text leg, when it has already run."""
     if question is None or not authorised.sources:
         return NOTHING
-    with watch.stage("text"):
-        query = await _query(session, authorised, question, analyser)
-        by_words = await _text_leg(session, authorised, query) if query else []
+    if words is None:
+        words = await search_words(session, authorised, question.text, analyser, watch)
+    query, by_words = words.query, words.found
     by_meaning: list[UUID] = []
     if question.vector is not None:
         with watch.stage("vector"):
@@ -64,8 +85,8 @@ async def gather(
     compared = question.vector is not None
     if without * 2 > len(by_words):
         # Most of what the words found cannot be compared yet: ranking the few that can above it would be chance.
-        compared, words = False, frozenset(by_words)
-        rows = [replace(row, similarity=None) for row in rows if row.chunk_id in words]
+        compared, named = False, frozenset(by_words)
+        rows = [replace(row, similarity=None) for row in rows if row.chunk_id in named]
     return Gathered(
         selection=Selection(tuple(_candidate(row, authorised, query) for row in rows)),
         vector_mode="exact" if compared else "off",
@@ -100,12 +121,12 @@ class _Query:
 
 
 async def _query(
-    session: Session, authorised: Authorised, question: Question, analyser: Callable[[str], Analyser]
+    session: Session, authorised: Authorised, text: str, analyser: Callable[[str], Analyser]
 ) -> _Query | None:
     """None when the question holds no lexeme to search for."""
     wanted: dict[str, float] = {}
     for language in sorted({source.language for source in authorised.sources.values()}):
-        for lexeme, weight in analyser(language).query_terms(question.text).items():
+        for lexeme, weight in analyser(language).query_terms(text).items():
             wanted[lexeme] = max(weight, wanted.get(lexeme, 0.0))
     if not wanted:
         return None

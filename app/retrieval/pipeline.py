@@ -1,6 +1,7 @@
 """The order of a retrieval, and nothing else. Read this and you know the system."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from app.domain.contract import VERSION
@@ -13,8 +14,8 @@ from app.retrieval.authorise import authorise
 from app.retrieval.budget import budget
 from app.retrieval.cap import cap
 from app.retrieval.contract import deliver, exclusions, limitations, summarise_sources
-from app.retrieval.gather import gather
-from app.retrieval.question import Question, Unembedded, ask, recompute
+from app.retrieval.gather import gather, search_words
+from app.retrieval.question import Question, Unembedded, ask, recompute, wording
 from app.retrieval.rank import rank
 from app.retrieval.recall import recall
 from app.retrieval.record import record
@@ -38,20 +39,34 @@ class Retriever:
     async def retrieve(self, request: RetrievalRequest) -> Answer:
         """One question, one snapshot, one record; the answer exists only once the record is durable."""
         watch = Stopwatch()
-        question = await ask(request.query, self.embedder, watch)
+        asking = asyncio.create_task(ask(request.query, self.embedder, watch))
+        if not self._may_wait_connected:
+            await asking
         try:
-            return await self._answer(request, question, watch)
+            return await self._answer(request, asking, watch)
         except Unembedded as missing:
+            question = await asking
             assert question is not None
             assert self.embedder is not None
-            question = await recompute(question, missing, self.embedder, watch)
-            return await self._answer(request, question, watch)
+            again = asyncio.create_task(recompute(question, missing, self.embedder, watch))
+            await again
+            return await self._answer(request, again, watch)
+        finally:
+            _let_go(asking)
 
-    async def _answer(self, request: RetrievalRequest, question: Question | None, watch: Stopwatch) -> Answer:
+    @property
+    def _may_wait_connected(self) -> bool:
+        """Whether words may be searched while the question is being embedded: that takes a few milliseconds within the
+        process, and most connections are idle. Nothing is held while another host is waited for."""
+        return self.embedder is None or (self.embedder.locality == "in_deployment" and self.database.has_spare)
+
+    async def _answer(self, request: RetrievalRequest, asking: Awaitable[Question | None], watch: Stopwatch) -> Answer:
         """The stages, in one snapshot."""
         async with self.database.snapshot(request.principal.organisation) as session:
             authorised = await authorise(session, request, self.level_weights)
-            gathered = await gather(session, authorised, question, self.analyser, watch)
+            words = await search_words(session, authorised, wording(request.query), self.analyser, watch)
+            question = await asking
+            gathered = await gather(session, authorised, question, self.analyser, watch, words)
             recalled = await recall(session, authorised, request, question, self.max_candidates)
             capped = cap(rank(gathered.selection), request.parameters)
             fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
@@ -97,3 +112,9 @@ class Retriever:
             attribution_id=attribution_id,
             search=SearchMeta(watch.timings, gathered.vector_mode, len(selection.gathered) + recalled.gathered),
         )
+
+
+def _let_go(task: asyncio.Task[Question | None]) -> None:
+    """End what nobody waits for any more; why it failed is then nobody's business."""
+    if not task.cancel() and not task.cancelled():
+        task.exception()

@@ -23,9 +23,15 @@ class Question:
     recomputed: Mapping[bytes, NDArray[np.float32]] | None = None
 
 
+def wording(query: str | None) -> str | None:
+    """What may be searched with; None when there is nothing to ask."""
+    return None if query is None or not query.strip() else query
+
+
 async def ask(query: str | None, embedder: Embedder | None, watch: Stopwatch) -> Question | None:
     """None when there is nothing to ask: no passage is then searched for."""
-    if query is None or not query.strip():
+    query = wording(query)
+    if query is None:
         return None
     if embedder is None:
         return Question(query, None, None)

@@ -98,7 +98,8 @@ async def recall(
         reached = await subjects.reachable(
             session,
             request.subject_id,
-            request.principal.identities,
+            user=request.principal.id,
+            principals=request.principal.identities,
             valid_at=authorised.scope.as_of.valid_at,
             known_at=authorised.scope.as_of.system_at,
             now=authorised.now,

@@ -12,6 +12,7 @@ from sqlalchemy import Executable, Row, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app.domain.errors import Code, MunimentError
 
@@ -123,6 +124,13 @@ class Database:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+    @property
+    def has_spare(self) -> bool:
+        """Whether most connections are idle, so that one may be held while something short is waited for."""
+        pool = self._engine.pool
+        assert isinstance(pool, AsyncAdaptedQueuePool)
+        return pool.checkedout() * 2 < pool.size()
 
     @asynccontextmanager
     async def _transaction(self, isolation: str, organisation: UUID | None) -> AsyncIterator[AsyncConnection]:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 from alembic.config import Config
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from alembic import command
+from app.domain.errors import Code, MunimentError
 from app.storage.engine import ROLE
 
 
@@ -21,7 +23,11 @@ def migrate(url: str, configuration: Path) -> None:
     """Run what `alembic.ini` names. Blocks, and runs an event loop of its own."""
     config = Config(configuration)
     config.attributes["url"] = with_driver(url)
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except DBAPIError as error:
+        # The statement and the driver's frames help nobody here; the server's own sentence does.
+        raise MunimentError(Code.SEARCH_UNAVAILABLE, f"the database cannot be migrated: {error.orig}") from error
 
 
 async def allow_login(owner_url: str) -> None:

@@ -1,6 +1,7 @@
 """Proposed revisions of team memories."""
 
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,8 +23,9 @@ _FIND = text(
     "AND p.memory_id = :memory AND p.revision = :revision"
 )
 _ACCEPT = text(
-    f"UPDATE memory_proposals p SET accepted_by = :by, accepted_at = :stamp WHERE {tenant('p')} "
-    "AND p.memory_id = :memory AND p.revision = :revision AND p.accepted_at IS NULL"
+    "UPDATE memory_proposals p SET accepted_by = coalesce(p.accepted_by, :by), "
+    f"accepted_at = coalesce(p.accepted_at, :stamp) WHERE {tenant('p')} "
+    "AND p.memory_id = :memory AND p.revision = :revision RETURNING p.accepted_at"
 )
 
 
@@ -51,9 +53,9 @@ async def find(session: Session, memory: UUID, revision: int) -> dict[str, Any] 
     return None if row is None else json.loads(row.proposal)
 
 
-async def accept(session: WriteSession, memory: UUID, revision: int, by: UUID) -> bool:
-    """False when it was accepted before."""
-    accepted = await session.run(
+async def accept(session: WriteSession, memory: UUID, revision: int, by: UUID) -> datetime:
+    """When it was accepted: the session's stamp, unless it was before. LookupError when there is no such proposal."""
+    accepted_at: datetime | None = await session.value(
         _ACCEPT,
         {
             "organisation": session.organisation,
@@ -63,4 +65,6 @@ async def accept(session: WriteSession, memory: UUID, revision: int, by: UUID) -
             "stamp": session.stamp,
         },
     )
-    return accepted == 1
+    if accepted_at is None:
+        raise LookupError("no such proposal")
+    return accepted_at

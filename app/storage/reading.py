@@ -6,8 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from app.domain.temporal import Period
 from app.storage.engine import Session
-from app.storage.scope import believed_now, known, tenant, valid
+from app.storage.scope import believed_now, known, tenant, valid, valid_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,17 @@ class StoredDocument:
 
 
 # The source must still be there today: old clocks never widen access.
-_AT = text(
-    f"""
+_VERSION = f"""
     SELECT v.document_id, v.id, v.source_id, o.space_id, o.provider, o.kind, v.external_id, v.title, c.text,
         v.content_sha256, v.mime, v.url, v.etag, v.tags, CAST(v.confidence AS float8), v.epistemic_status,
         v.transform_type, v.valid_from, v.valid_to, v.system_from, v.system_to
     FROM document_versions v
     JOIN contents c ON {tenant("c")} AND c.sha256 = v.content_sha256
     JOIN sources o ON {believed_now("o")} AND o.id = v.source_id
-    WHERE {known("v")} AND {valid("v")} AND v.document_id = :document
+    WHERE {tenant("v")} AND v.document_id = :document
     """
-)
+_AT = text(f"{_VERSION} AND {known('v')} AND {valid('v')}")
+_FROM = text(f"{_VERSION} AND {believed_now('v')} AND {valid_within('v')} ORDER BY v.valid_from NULLS FIRST LIMIT 1")
 _CLOCK = text(f"SELECT c.system_at, greatest(now(), c.system_at) AS now FROM organisation_clocks c WHERE {tenant('c')}")
 
 
@@ -76,6 +77,20 @@ async def document_at(
             "document": document,
             "valid_at": valid_at,
             "known_at": known_at,
+        },
+    )
+    return None if row is None else StoredDocument(*row)
+
+
+async def document_from(session: Session, document: UUID, period: Period) -> StoredDocument | None:
+    """What is believed now of the first part of a period in which the document holds."""
+    row = await session.row(
+        _FROM,
+        {
+            "organisation": session.organisation,
+            "document": document,
+            "start": period.start,
+            "end": period.end,
         },
     )
     return None if row is None else StoredDocument(*row)

@@ -102,11 +102,12 @@ async def create_group(session: WriteSession, group: Group) -> None:
 
 
 def _may_search(space: str) -> str:
-    """The caller may search in a space today."""
+    """The caller may search in a space today: their own, or one of nobody's that they were granted it in or above."""
     return (
-        f"EXISTS (SELECT FROM spaces s JOIN grants g ON g.space_id = ANY(s.path) AND {believed_now('g')} "
-        f"AND {valid('g', 'now()')} AND g.permission = '{Permission.SEARCH.value}' "
-        f"AND g.principal_id = ANY(CAST(:principals AS uuid[])) WHERE {believed_now('s')} AND s.id = {space})"
+        f"EXISTS (SELECT FROM spaces p WHERE {believed_now('p')} AND p.id = {space} AND (p.owner_id = :user "
+        f"OR p.owner_id IS NULL AND EXISTS (SELECT FROM grants r WHERE {believed_now('r')} AND {valid('r', ':now')} "
+        f"AND r.space_id = ANY(p.path) AND r.permission = '{Permission.SEARCH.value}' "
+        f"AND r.principal_id = ANY(CAST(:principals AS uuid[])))))"
     )
 
 
@@ -128,8 +129,9 @@ _REACHABLE = text(
 async def reachable(
     session: Session,
     external_id: str,
-    principals: Sequence[UUID],
     *,
+    user: UUID,
+    principals: Sequence[UUID],
     valid_at: datetime,
     known_at: datetime,
     now: datetime,
@@ -140,6 +142,7 @@ async def reachable(
         {
             "organisation": session.organisation,
             "external_id": external_id,
+            "user": user,
             "principals": list(principals),
             "valid_at": valid_at,
             "known_at": known_at,

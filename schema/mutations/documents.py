@@ -4,9 +4,7 @@ from typing import Annotated
 
 import strawberry
 
-from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission
-from app.ingestion.editing import read_document
 from schema.context import Info
 from schema.inputs.memory import Expected, ValidFrom, ValidTo, period
 from schema.permissions import needs
@@ -32,13 +30,11 @@ class DocumentMutations:
         expected_system_from: Expected = None,
     ) -> Document:
         services, principal = info.context.services, info.context.principal
-        await services.editor.correct(
-            principal, str(id), text, period(valid_from, valid_to), title=title, expected=expected_system_from
+        return Document.of(
+            await services.editor.correct(
+                principal, str(id), text, period(valid_from, valid_to), title=title, expected=expected_system_from
+            )
         )
-        found = await read_document(services.database, principal, str(id), valid_from, None)
-        if found is None:
-            raise MunimentError(Code.NOT_FOUND, "the document does not hold then", "validFrom")
-        return Document.of(found)
 
     @needs(Permission.WRITE)
     @strawberry.mutation(description="The document is no longer believed to hold in the period.")

@@ -9,7 +9,7 @@ from app.identity.authorisation import require
 from app.retrieval import request
 from app.retrieval.request import Limits
 from app.server.status import read_status
-from app.storage import tenancy
+from app.storage import permissions
 from schema.context import Info
 from schema.permissions import TOKEN, needs
 from schema.scalars import BigInt
@@ -43,7 +43,7 @@ class OrganisationQueries:
         size, principal = page_size(first), info.context.principal
         position = decode_cursor(SPACES, after) or ""
         async with info.context.services.database.snapshot(principal.organisation) as session:
-            rows = await tenancy.visible_spaces(session, principal.id, principal.identities, position, size + 1)
+            rows = await permissions.visible_spaces(session, principal.id, principal.identities, position, size + 1)
         return connect(SPACES, rows, size, after, node=_space, position=lambda row: str(row.key_path))
 
     @needs(TOKEN)

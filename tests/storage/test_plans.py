@@ -10,7 +10,17 @@ import pytest
 from sqlalchemy import text
 
 from app.providers.ids import new_id
-from app.storage import documents, embeddings, evidence, passages, queue, search_text, search_vector, tenancy
+from app.storage import (
+    documents,
+    embeddings,
+    evidence,
+    passages,
+    permissions,
+    queue,
+    reach,
+    search_text,
+    search_vector,
+)
 from app.storage.scope import visible
 from tests.fixtures.bulk import BORN, MODEL, terms
 from tests.fixtures.loaded import EVENTS
@@ -190,16 +200,16 @@ async def test_named_chunks_and_their_passages(loaded, when):
 async def test_what_a_caller_can_reach(loaded, named):
     given = {"space_id": None, "key_path": None, "known_at": None} | named
     async with loaded.explained() as session:
-        reach = await tenancy.reach(session, user=loaded.tenant.person, principals=[loaded.tenant.person], **given)
+        reached = await reach.reach(session, user=loaded.tenant.person, principals=[loaded.tenant.person], **given)
         (plan,) = session.plans
-    assert reach is not None
-    assert reach.target is not None
+    assert reached is not None
+    assert reached.target is not None
     assert_small(plan, 100)
 
 
 async def test_what_a_caller_is_granted(loaded):
     async with loaded.explained() as session:
-        held = await tenancy.granted(session, loaded.tenant.person, [loaded.tenant.person])
+        held = await permissions.granted(session, loaded.tenant.person, [loaded.tenant.person])
         (plan,) = session.plans
     assert len(held["context:space:search"]) == 5
     assert_small(plan, 20)

@@ -1,0 +1,106 @@
+"""What a caller may do today, and where."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.domain.principal import Permission
+from app.storage.engine import Session
+from app.storage.scope import believed_now, valid
+
+_GRANTED = text(
+    f"""
+    SELECT g.permission, array_agg(DISTINCT s.id) AS spaces FROM grants g
+    JOIN spaces s ON {believed_now("s")} AND g.space_id = ANY(s.path) AND (s.owner_id IS NULL OR s.owner_id = :user)
+    WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+    GROUP BY g.permission
+    """
+)
+
+
+async def granted(session: Session, user: UUID, principals: Sequence[UUID]) -> dict[str, frozenset[UUID]]:
+    """Today's permissions of a caller, each with every space it holds in: where it was granted and below, less the
+    personal spaces of others."""
+    parameters = {"organisation": session.organisation, "user": user, "principals": list(principals)}
+    rows = await session.rows(_GRANTED, parameters)
+    return {row.permission: frozenset(row.spaces) for row in rows}
+
+
+_SPACES = text(
+    f"""
+    SELECT s.id, s.level, s.key_path, s.name, s.path FROM spaces s
+    WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user) AND s.key_path > :after
+    AND (s.owner_id = :user OR EXISTS (SELECT FROM grants g WHERE {believed_now("g")} AND {valid("g", "now()")}
+        AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))
+    ORDER BY s.key_path LIMIT :limit
+    """
+)
+
+
+async def visible_spaces(
+    session: Session, user: UUID, principals: Sequence[UUID], after: str, limit: int
+) -> Sequence[Any]:
+    """Spaces on which the caller holds anything, by key path."""
+    return await session.rows(
+        _SPACES,
+        {
+            "organisation": session.organisation,
+            "user": user,
+            "principals": list(principals),
+            "after": after,
+            "limit": limit,
+        },
+    )
+
+
+_AT_ROOT = text(
+    f"""
+    SELECT EXISTS (SELECT FROM grants g JOIN spaces s ON {believed_now("s")} AND s.id = g.space_id
+        AND s.parent_id IS NULL AND s.owner_id IS NULL
+    WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.permission = :permission
+    AND g.principal_id = ANY(CAST(:principals AS uuid[])))
+    """
+)
+
+
+async def holds_at_root(session: Session, principals: Sequence[UUID], permission: Permission) -> bool:
+    """Whether a permission is held on the organisation's own space, and so everywhere."""
+    return bool(
+        await session.value(
+            _AT_ROOT,
+            {
+                "organisation": session.organisation,
+                "principals": list(principals),
+                "permission": permission.value,
+            },
+        )
+    )
+
+
+_PERMITTED = text(
+    f"""
+    SELECT s.id, s.path, s.key_path, s.level, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
+        WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        AND g.space_id = ANY(s.path)) AS permissions
+    FROM spaces s WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user)
+    AND (s.id = CAST(:space_id AS uuid) OR s.key_path = CAST(:key_path AS text))
+    """
+)
+
+
+async def permitted_space(
+    session: Session, user: UUID, principals: Sequence[UUID], *, space_id: UUID | None, key_path: str | None
+) -> Any | None:
+    """One space by id or key path, with what the caller may do there today; None when it is unknown."""
+    return await session.row(
+        _PERMITTED,
+        {
+            "organisation": session.organisation,
+            "user": user,
+            "principals": list(principals),
+            "space_id": space_id,
+            "key_path": key_path,
+        },
+    )

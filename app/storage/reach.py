@@ -1,0 +1,103 @@
+"""R1 in one statement: the clock, and the spaces, weights and sources that a caller reaches from one space."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from app.storage.engine import Session
+from app.storage.scope import believed_now, known, tenant, valid
+
+# One row: the clock, and everything about spaces that the question needs. A space counts when it was known at :known_at
+# and still exists today; permission is always today's, held where the space stands today.
+_REACH = text(
+    f"""
+    WITH clock AS (
+        SELECT system_at, least(CAST(:known_at AS timestamptz), system_at) AS asked, greatest(now(), system_at) AS now
+        FROM organisation_clocks c WHERE {tenant("c")}
+    ), at AS (
+        SELECT system_at, coalesce(asked, system_at) AS known_at, now FROM clock
+    ), held AS (
+        SELECT g.space_id, g.permission FROM grants g, at
+        WHERE {believed_now("g")} AND {valid("g", "at.now")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+    ), tree AS (
+        SELECT s.*, t.path AS path_today, t.owner_id AS owner_today
+        FROM at, spaces s JOIN spaces t ON {believed_now("t")} AND t.id = s.id WHERE {known("s", "at.known_at")}
+    ), target AS (
+        SELECT path FROM tree WHERE (owner_today IS NULL OR owner_today = :user) AND (
+            id = CAST(:space_id AS uuid) OR key_path = CAST(:key_path AS text)
+            OR (CAST(:space_id AS uuid) IS NULL AND CAST(:key_path AS text) IS NULL AND parent_id IS NULL
+                AND owner_id IS NULL))
+    ), chain AS (
+        SELECT t.id, t.level, t.key_path, t.name, t.path,
+            coalesce(t.owner_today = :user, false) AS own,
+            ARRAY(SELECT DISTINCT h.permission FROM held h WHERE h.space_id = ANY(t.path_today)) AS permissions
+        FROM tree t
+        WHERE t.id IN (SELECT unnest(path) FROM target) OR t.owner_today = :user
+    )
+    SELECT at.system_at, at.now,
+        (SELECT path FROM target LIMIT 1) AS target,
+        (SELECT jsonb_agg(to_jsonb(chain) ORDER BY cardinality(path), id) FROM chain) AS spaces,
+        (SELECT jsonb_object_agg(w.level, w.weight) FROM level_weights w WHERE {known("w", "at.known_at")}) AS weights,
+        (SELECT jsonb_agg(jsonb_build_object(
+                'id', o.id, 'space_id', o.space_id, 'kind', o.kind, 'provider', o.provider, 'name', o.name,
+                'classification', o.classification, 'language', o.language, 'index_version', o.index_version,
+                'access_policy', o.access_policy,
+                'synced_at', (SELECT max(y.system_from) FROM source_syncs y WHERE {tenant("y")}
+                    AND y.source_id = o.id AND y.system_from <= at.known_at)) ORDER BY o.id)
+            FROM sources o WHERE {known("o", "at.known_at")} AND o.space_id IN (SELECT id FROM chain)
+            AND EXISTS (SELECT FROM sources p WHERE {believed_now("p")} AND p.id = o.id)) AS sources
+    FROM at
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one caller can reach from one space, as the database holds it (JSON already decoded)."""
+
+    clock: datetime
+    known_at: datetime
+    now: datetime
+    target: list[UUID] | None
+    spaces: list[dict[str, Any]]
+    weights: dict[str, float]
+    sources: list[dict[str, Any]]
+
+
+async def reach(
+    session: Session,
+    *,
+    user: UUID,
+    principals: Sequence[UUID],
+    space_id: UUID | None,
+    key_path: str | None,
+    known_at: datetime | None,
+) -> Reach | None:
+    """None when the organisation does not exist. With neither space id nor key path, the organisation's own space."""
+    row = await session.row(
+        _REACH,
+        {
+            "organisation": session.organisation,
+            "user": user,
+            "principals": list(principals),
+            "space_id": space_id,
+            "key_path": key_path,
+            "known_at": known_at,
+        },
+    )
+    if row is None:
+        return None
+    return Reach(
+        clock=row.system_at,
+        # Not read back: the driver would return the first instant there is as one without an offset.
+        known_at=row.system_at if known_at is None else min(known_at, row.system_at),
+        now=row.now,
+        target=row.target,
+        spaces=row.spaces or [],
+        weights=row.weights or {},
+        sources=row.sources or [],
+    )
