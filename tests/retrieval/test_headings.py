@@ -4,8 +4,9 @@ The demo reads the repository with its history; without one (an exported archive
 holds since it was last written.
 """
 
+import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -47,8 +48,10 @@ class Heading:
 
     @property
     def question(self) -> str:
-        """The heading in its document's terms: below what it stands."""
-        return self.path.replace(" > ", " ")
+        """The heading in its document's terms: below what it stands, and the three words that its text says most."""
+        said = Counter(word.lower() for word in re.findall(r"[A-Za-z]{5,}", self.text))
+        often = sorted(said, key=lambda word: (-said[word], word))[:3]
+        return " ".join([*self.path.split(" > "), *often])
 
 
 class Pages:
