@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from socket import socket
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
 from app.domain.chain import Outcome
-from app.domain.errors import MunimentError
+from app.domain.errors import Code, MunimentError
 from app.evidence.verification import verify_chain
 from app.history.importing import HistoryImport
 from app.history.lines import read_lines
@@ -128,6 +128,7 @@ def serve(
 ) -> None:
     """Serve the API and the playground; Ctrl-C stops everything."""
     settings = _settings()
+    _require_free(settings.host, settings.port)
     installation = Installation.open(settings)
     try:
         token = asyncio.run(_prepare(settings, installation, demo))
@@ -150,6 +151,19 @@ def serve(
             _Server(config, started).run()
     finally:
         installation.close()
+
+
+def _require_free(host: str, port: int) -> None:
+    """Before anything is started or ingested: an address that is taken is told at once."""
+    family, kind, protocol, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+    with socket(family, kind, protocol) as probe:
+        probe.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            raise MunimentError(
+                Code.BAD_USER_INPUT, f"{host}:{port} cannot be listened on ({error.strerror}): set MUNIMENT_PORT"
+            ) from error
 
 
 async def _prepare(settings: Settings, installation: Installation, demo: bool) -> str | None:

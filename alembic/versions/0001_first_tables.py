@@ -47,6 +47,9 @@ def upgrade() -> None:
             nullable=True,
         ),
         sa.Column("queued_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False),
+        sa.CheckConstraint(
+            "id = evidence_field(payload, 'id')::uuid", name=op.f("attribution_queue_id_of_payload_check")
+        ),
         sa.PrimaryKeyConstraint("organisation_id", "position", name=op.f("attribution_queue_pkey")),
     )
     op.create_index("attribution_queue_id_idx", "attribution_queue", ["organisation_id", "id"], unique=True)
@@ -280,6 +283,7 @@ def upgrade() -> None:
         sa.Column(
             "appended_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
         ),
+        sa.CheckConstraint("id = evidence_field(payload, 'id')::uuid", name=op.f("evidence_id_of_payload_check")),
         sa.PrimaryKeyConstraint("organisation_id", "sequence", name=op.f("evidence_pkey")),
     )
     op.create_index("evidence_attribution_idx", "evidence", ["organisation_id", "attribution_id"], unique=False)

@@ -65,6 +65,7 @@ async def link_response(database: Database, principal: Principal, attribution_id
     payload = canonical(
         {
             "category": LINK_CATEGORY,
+            "id": str(id),
             "attributionId": str(attribution.id),
             "requestId": attribution.request_id,
             "organisationId": str(principal.organisation),

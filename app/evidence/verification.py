@@ -59,15 +59,20 @@ async def _check(
     # Read before the snapshot: the chain only grows, so it must reach at least this far.
     head, doubt = await asyncio.to_thread(_recorded_head, heads, organisation)
     verifier = Verifier(organisation, lambda key_id: keys.organisation_key(organisation, key_id), head)
+    last_key_id = ""
     async with database.snapshot(organisation) as session, aclosing(evidence.stream(session)) as batches:
         async for batch in batches:
             going = all(verifier.feed(entry) for entry in batch)
             progress(verifier.checked_records)
+            last_key_id = batch[-1].key_id
             if not going:
                 break
     verdict = verifier.finish()
     if doubt is not None and _SEVERITY[doubt.verdict] > _SEVERITY[verdict.verdict]:
         return replace(doubt, checked_records=verdict.checked_records)
+    if doubt is None and verdict.verdict is Outcome.VALID and verdict.checked_records:
+        # Killed between a commit and its head, a sequencer leaves the head behind; what is valid now may be held to.
+        await asyncio.to_thread(heads.advance, organisation, verifier.head, last_key_id)
     if head is None and verdict.verdict is Outcome.VALID and verdict.checked_records:
         return replace(verdict, reason=f"{verdict.reason} No head is recorded here, so a missing end cannot be told.")
     return verdict

@@ -145,6 +145,7 @@ async def forget_subject(database: Database, principal: Principal, subject_id: s
         id = new_id()
         tombstone: dict[str, Any] = {
             "category": ERASURE_CATEGORY,
+            "id": str(id),
             "attributionId": str(id),
             "requestId": str(id),
             "organisationId": str(principal.organisation),

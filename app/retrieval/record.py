@@ -47,6 +47,7 @@ def _event(
     principal = request.principal
     return {
         "category": CATEGORY,
+        "id": str(attribution_id),
         "attributionId": str(attribution_id),
         "requestId": str(contract.request_id),
         "organisationId": str(principal.organisation),

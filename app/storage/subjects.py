@@ -117,7 +117,7 @@ _REACHABLE = text(
     f"""
     SELECT s.id, s.external_id, s.space_id, s.pseudonym_key,
         ARRAY(SELECT g.id FROM memberships m JOIN groups g ON {tenant("g")} AND g.id = m.group_id
-            WHERE {known("m")} AND {valid("m")} AND m.subject_id = s.id
+            WHERE {known("m")} AND {valid("m")} AND m.verified AND m.subject_id = s.id
             AND EXISTS (SELECT FROM memberships t WHERE {believed_now("t")} AND {valid("t", ":now")} AND t.verified
                 AND t.membership_id = m.membership_id)
             AND {_may_search("g.space_id")} ORDER BY g.id) AS groups

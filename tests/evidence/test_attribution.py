@@ -198,6 +198,7 @@ async def test_what_a_link_records(world, answer):
     (_, link) = await find_all(world.parts.database, world.principal, str(answer.contract.request_id))
     record = dict(link.record)
     assert record.pop("issuedAt").endswith("Z")
+    assert record.pop("id") == str(link.id)
     assert record == {
         "category": LINK_CATEGORY,
         "attributionId": str(answer.attribution_id),

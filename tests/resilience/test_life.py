@@ -248,7 +248,7 @@ def test_a_port_in_use(serve, home):
         server.port = taken.getsockname()[1]
         done = server.run("serve", "--no-demo")
     assert done.returncode != 0
-    assert "address already in use" in done.stderr
+    assert "address already in use" in done.stderr.lower()
     assert str(server.port) in done.stderr
     assert "Traceback" not in done.stderr
     assert of_home(home) == set()

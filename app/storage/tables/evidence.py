@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     Column,
     Computed,
     DateTime,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Uuid,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 from app.storage.tables.base import instant, metadata, organisation
 
@@ -34,12 +36,20 @@ def _payload() -> list[Column[object]]:
     ]
 
 
+def _named() -> list[SchemaItem]:
+    """The record's id. The payload says it too, under the MAC: a row under another name would not pass."""
+    return [
+        Column("id", Uuid, nullable=False),
+        CheckConstraint("id = evidence_field(payload, 'id')::uuid", name="id_of_payload"),
+    ]
+
+
 attribution_queue = Table(
     "attribution_queue",
     metadata,
     organisation(),
     Column("position", BigInteger, Identity(always=True), primary_key=True),
-    Column("id", Uuid, nullable=False),
+    *_named(),
     *_payload(),
     Column("queued_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
     Index("attribution_queue_id_idx", "organisation_id", "id", unique=True),
@@ -51,7 +61,7 @@ evidence = Table(
     metadata,
     organisation(),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", Uuid, nullable=False),
+    *_named(),
     *_payload(),
     Column("previous_mac", LargeBinary, nullable=False),
     Column("mac", LargeBinary, nullable=False),
