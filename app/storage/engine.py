@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import cache
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
+from asyncpg import InterfaceError, PostgresError
 from pgvector.asyncpg import register_vector
-from sqlalchemy import Executable, Row, event, text
+from sqlalchemy import Dialect, Executable, Row, TextClause, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -42,6 +44,8 @@ _STAMP_AT = text(
 )
 
 
+_DIALECT: Dialect = create_engine("postgresql+asyncpg://").dialect
+
 #: Rows that a stream holds at once.
 _BATCH = 2000
 
@@ -64,6 +68,19 @@ class Session:
 
     async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[AnyRow]:
         return (await self._connection.execute(statement, parameters)).all()
+
+    async def fetch(self, statement: TextClause, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Rows as the driver gives them, to be read by position: for the statements of every retrieval. Some of them
+        give a hundred rows, and what SQLAlchemy does for a row costs more than what the driver does."""
+        sql, names = _positional(statement)
+        values = [parameters[name] for name in names]
+        connection = self._connection.sync_connection
+        assert connection is not None
+        if connection.dispatch.before_cursor_execute:
+            connection.dispatch.before_cursor_execute(connection, None, sql, values, None, False)
+        driver: Any = connection.connection.driver_connection
+        rows: Sequence[Sequence[Any]] = await driver.fetch(sql, *values)
+        return rows
 
     async def row(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> AnyRow | None:
         return (await self._connection.execute(statement, parameters)).first()
@@ -89,6 +106,14 @@ class Session:
         # Said twice: an AsyncResult does not know of `yield_per` and would fetch all rows as one batch.
         async for batch in result.partitions(_BATCH):
             yield batch
+
+
+@cache
+def _positional(statement: TextClause) -> tuple[str, Sequence[str]]:
+    """The statement with `$1`, `$2`, …, and the names of its parameters in that order."""
+    compiled = statement.compile(dialect=_DIALECT)
+    assert compiled.positiontup is not None
+    return str(compiled), compiled.positiontup
 
 
 class WriteSession(Session):
@@ -149,7 +174,7 @@ class Database:
                 await connection.commit()
         except PoolTimeout as error:
             raise MunimentError(Code.SEARCH_UNAVAILABLE, "every database connection is in use") from error
-        except (DBAPIError, OSError) as error:
+        except (DBAPIError, PostgresError, InterfaceError, OSError) as error:
             if _unreachable(error):
                 raise MunimentError(Code.SEARCH_UNAVAILABLE, "the database cannot be reached") from error
             raise
@@ -212,4 +237,6 @@ def _unreachable(error: BaseException) -> bool:
         return sqlstate.startswith(("08", "57P")) or isinstance(
             getattr(error.orig, "__cause__", None), OSError | asyncio.TimeoutError
         )
-    return isinstance(error, OSError)
+    if isinstance(error, PostgresError):
+        return str(error.sqlstate or "").startswith(("08", "57P"))
+    return isinstance(error, OSError) or (isinstance(error, InterfaceError) and "closed" in str(error))

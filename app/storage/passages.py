@@ -69,7 +69,7 @@ async def named(
         parameters |= {"query": HalfVector(query), "model": model}
     if terms is not None:
         parameters["terms"] = terms
-    rows = await session.rows(_named(scope.present, query is not None, terms is not None), parameters)
+    rows = await session.fetch(_named(scope.present, query is not None, terms is not None), parameters)
     return [Named(*row) for row in rows]
 
 
@@ -127,5 +127,5 @@ def _passages(present: bool) -> TextClause:
 
 async def passages(session: Session, scope: Scope, chunks: Sequence[UUID]) -> dict[UUID, Passage]:
     """Texts and citations of `chunks`, in one statement."""
-    rows = await session.rows(_passages(scope.present), {**scope.parameters, "chunks": list(chunks)})
+    rows = await session.fetch(_passages(scope.present), {**scope.parameters, "chunks": list(chunks)})
     return {row[0]: Passage(*row) for row in rows}

@@ -89,7 +89,7 @@ async def search(
     }
     if query is not None:
         parameters |= {"query": HalfVector(query), "model": model}
-    rows = await session.rows(_leg(owners, scope.present, query is not None), parameters)
+    rows = await session.fetch(_leg(owners, scope.present, query is not None), parameters)
     return [MemoryHit(*row) for row in rows]
 
 

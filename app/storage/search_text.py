@@ -45,7 +45,7 @@ _STATISTICS = text(
 
 async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], keys: Sequence[int]) -> Frequencies:
     """Document frequencies as they were known at the scope's point of system time."""
-    rows = await session.rows(
+    rows = await session.fetch(
         _STATISTICS,
         {
             "organisation": scope.organisation,
@@ -54,7 +54,7 @@ async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], ke
             "keys": list(keys),
         },
     )
-    return Frequencies({row.key: row.frequency for row in rows if row.key is not None}, int(rows[0].frequency))
+    return Frequencies({key: frequency for key, frequency in rows if key is not None}, int(rows[0][1]))
 
 
 @cache
@@ -83,11 +83,11 @@ async def search(
     limit: int,
 ) -> list[Hit]:
     """The `limit` best chunks among those that hold one of `keys`, best first, ties by id."""
-    rows = await session.rows(
+    rows = await session.fetch(
         _leg(scope.present),
         {**scope.parameters, "sources": list(sources), "keys": list(keys), "terms": terms, "limit": limit},
     )
-    return [Hit(row.chunk_id, row.signal) for row in rows]
+    return [Hit(*row) for row in rows]
 
 
 def term_vector(weights: dict[int, float]) -> SparseVector:

@@ -43,8 +43,8 @@ async def search(
     limit: int,
 ) -> list[Hit]:
     """The `limit` nearest chunks by cosine (1 − distance, in [-1, 1]), nearest first, ties by id."""
-    rows = await session.rows(
+    rows = await session.fetch(
         _exact(scope.present),
         {**scope.parameters, "sources": list(sources), "query": HalfVector(query), "model": model, "limit": limit},
     )
-    return [Hit(row.chunk_id, row.signal) for row in rows]
+    return [Hit(*row) for row in rows]

@@ -268,10 +268,10 @@ class Held:
         self.reached, self.gate = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
-    async def write(self, organisation):
+    async def write(self, organisation, at=None):
         self.reached.set()
         await self.gate.wait()
-        async with self._database.write(organisation) as session:
+        async with self._database.write(organisation, at) as session:
             yield session
 
 

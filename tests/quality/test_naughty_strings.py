@@ -32,7 +32,8 @@ def naughty() -> list[str]:
 
 
 def name(number: int) -> str:
-    return f"{number}.txt"
+    """All have one title, which is searched too."""
+    return f"{number}/naughty.txt"
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +67,26 @@ async def test_each_string_is_kept_to_the_byte(stored, owner):
 async def test_each_string_with_words_is_found_by_them_and_no_string_is_an_error(stored):
     retriever = replace(stored.parts.retriever, embedder=None)
     asked = replace(stored, parts=replace(stored.parts, retriever=retriever))
-    found = 0
+    analyser = retriever.analyser("english")
+    found, crowded = 0, []
     for number, said in enumerate(naughty()):
         answer = await asked.ask(said, **WIDE)
         passages = {item.passage.external_id: item for item in answer.passages}
-        if not retriever.analyser("english").query_terms(said):
+        wanted = set(analyser.query_terms(said))
+        mine = passages.get(name(number))
+        if not wanted:
             assert not passages
-            continue
-        mine = passages[name(number)]
-        assert mine.passage.text == said.strip()
-        assert mine.content_sha256 == hashlib.sha256(said.strip().encode()).hexdigest()
-        found += 1
+        elif mine is None:
+            # `1` and its like: as many as can be delivered say all of it too, and more often.
+            assert len(passages) == WIDE["top_k"]
+            assert all(wanted <= set(analyser.lexemes(item.passage.text)) for item in passages.values())
+            crowded.append(said)
+        else:
+            assert mine.passage.text == said.strip()
+            assert mine.content_sha256 == hashlib.sha256(said.strip().encode()).hexdigest()
+            found += 1
     assert found > 400
+    assert len(crowded) < 10, crowded
 
 
 async def test_each_string_can_be_asked_of_both_legs(stored):
