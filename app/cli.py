@@ -22,7 +22,7 @@ from app.domain.chain import Outcome
 from app.domain.errors import Code, MunimentError
 from app.evidence.verification import verify_chain
 from app.history.importing import HistoryImport
-from app.history.lines import read_lines
+from app.history.lines import moments, read_lines
 from app.identity.development import ORGANISATION, SUBJECT, DevelopmentKey
 from app.ingestion.demo import PROJECT, ensure_demo
 from app.ingestion.report import Report
@@ -316,7 +316,10 @@ def import_history(
             embed=parts.embedding is not None,
         )
         with file.open(encoding="utf-8") as lines, _bar() as progress:
-            task = progress.add_task("Importing", total=None)
+            # Read whole before anything is written: half an import could not be gone on with.
+            total = sum(len(together) for _, together in moments(read_lines(lines)))
+            lines.seek(0)
+            task = progress.add_task("Importing", total=total)
             done = await run.run(read_lines(lines), lambda count: progress.advance(task, count))
         out.print(f"{done.operations} operations on {len(done.facts)} facts imported.")
 

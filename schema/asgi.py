@@ -1,6 +1,7 @@
 """Where the application meets the API. uvicorn loads `schema.asgi:app`."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,6 +27,9 @@ async def lifespan(application: Starlette) -> AsyncIterator[None]:
     try:
         async with services(settings, installation) as parts, workers(parts):
             application.state.services = parts
+            # All that is loaded by now stays: the collector need not walk through it again and again.
+            gc.collect()
+            gc.freeze()
             yield
     finally:
         await asyncio.to_thread(installation.close)

@@ -52,7 +52,10 @@ def parse_instant(text: str, field: str | None = None) -> datetime:
         local = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=timezone(offset))
     except ValueError:
         raise bad_input("No such instant in the calendar.", field) from None
-    return as_utc(local, field)
+    instant = as_utc(local, field)
+    if instant == LAST:
+        raise bad_input("The last microsecond of the calendar cannot be told from an open end.", field)
+    return instant
 
 
 def format_instant(value: datetime) -> str:

@@ -15,6 +15,8 @@ from app.providers.ids import new_id
 from app.storage import evidence, memories, permissions, queue
 from app.storage.engine import Database, Session
 
+#: What a retrieval delivered: the only thing that a response can have used.
+DELIVERY_CATEGORY = "context_attribution"
 LINK_CATEGORY = "context_attribution_link"
 MAX_RESPONSE_ID = 256
 MAX_REQUEST_ID = 128
@@ -59,7 +61,7 @@ async def link_response(database: Database, principal: Principal, attribution_id
     if not 0 < len(response_id) <= MAX_RESPONSE_ID or not _is_text(response_id):
         raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
     attribution = await find(database, principal, attribution_id)
-    if attribution.record["category"] == LINK_CATEGORY:
+    if attribution.record["category"] != DELIVERY_CATEGORY:
         raise _not_found()
     id = new_id()
     payload = canonical(

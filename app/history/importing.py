@@ -12,17 +12,17 @@ from uuid import UUID
 from app.domain.document import DocumentFacts
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import FIRST
-from app.domain.memory import EpistemicStatus, MemoryFacts, Owner, TransformType
+from app.domain.memory import MemoryFacts, Owner
 from app.domain.principal import Level, Permission, principal_id
 from app.domain.temporal import Erase, applied
-from app.history.lines import FactKind, Line, moments
+from app.history.lines import FactKind, Line, at_line, moments
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.store import Wanted, write_in
 from app.memory.people import check_name, ensure_subject
-from app.memory.revision import Changes, Reviser
+from app.memory.revision import Reviser
 from app.providers.ids import new_id
-from app.providers.parsers.registry import parse
+from app.providers.parsers.registry import clean, parse_text
 from app.storage import documents, memories, sources, tenancy
 from app.storage.engine import Database, WriteSession
 from app.storage.memories import VERSIONS, owner_columns
@@ -64,7 +64,8 @@ class HistoryImport:
                 await self._documents(session, [line for line in together if line.kind is FactKind.DOCUMENT])
                 for line in together:
                     if line.kind is FactKind.MEMORY:
-                        await self._memory(session, line)
+                        with at_line(line.number):
+                            await self._memory(session, line)
             self.result.operations += len(together)
             progress(len(together))
         return self.result
@@ -121,17 +122,8 @@ class HistoryImport:
     def _memory_facts(self, line: Line) -> MemoryFacts:
         if "text" not in line.value:
             return MemoryFacts(text="", tokens=0)
-        status, transform = line.value.get("epistemicStatus"), line.value.get("transformType")
-        changes = Changes(
-            text=str(line.value["text"]),
-            importance=line.value.get("importance"),
-            confidence=line.value.get("confidence"),
-            epistemic_status=EpistemicStatus(status) if status else None,
-            transform_type=TransformType(transform) if transform else TransformType.INGEST,
-            tags=tuple(line.value.get("tags", ())),
-        )
-        changes.check()
-        return self.reviser.facts(None, changes, 1)
+        line.changes.check()
+        return self.reviser.facts(None, line.changes, 1)
 
     async def _documents(self, session: WriteSession, lines: Sequence[Line]) -> None:
         if not lines:
@@ -151,7 +143,7 @@ class HistoryImport:
                         contents[cut_of(facts)] = content
                     op = line.op(facts)
                     if isinstance(op, Erase):
-                        raise bad_input(f"the document {name} cannot be erased by an import", "op")
+                        raise bad_input("a document cannot be erased by an import", "op")
                     after = applied(after, op)
             if not contents_needed(before, after) <= contents.keys():
                 raise MunimentError(Code.INTERNAL, "an imported document needs a text that is not there")
@@ -164,7 +156,7 @@ class HistoryImport:
         assert self._source is not None
         if "text" not in line.value:
             return DocumentFacts(b"", line.fact, "", ""), None
-        parsed = parse(line.fact, str(line.value["text"]).encode())
+        parsed = parse_text(line.fact, clean(str(line.value["text"]))[0])
         if line.value.get("title"):
             parsed = replace(parsed, title=str(line.value["title"]))
         content = self.preparer.content(line.fact, parsed, self._source.language)

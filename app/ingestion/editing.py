@@ -15,7 +15,7 @@ from app.identity.spaces import permitted
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_batch
-from app.providers.parsers.registry import clean, parse
+from app.providers.parsers.registry import clean, parse_text
 from app.storage import documents, reading, sources
 from app.storage.engine import Database
 from app.storage.reading import StoredDocument
@@ -125,7 +125,7 @@ class Editor:
         raise gone_wrong()
 
     def _content(self, name: str, text: str, title: str | None, source: StoredSource) -> Content:
-        parsed = parse(name, text.encode())
+        parsed = parse_text(name, text)
         if title is not None:
             parsed = replace(parsed, title=title)
         return self.preparer.content(name, parsed, source.language)

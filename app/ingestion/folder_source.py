@@ -29,10 +29,10 @@ def folder_drafts(folder: Path, known: Iterable[str], now: datetime, report: Rep
         except OSError as error:
             report.failures[item.path] = error.strerror or "could not be read"
             continue
-        yield Draft(item.path, (_revision(item, data, now),), continues=True)
+        yield Draft(item.path, (_revision(item, data, now),), read_at=now)
     for path in known:
         if path not in seen and not path.startswith(tuple(unread)):
-            yield Draft(path, (), continues=True, ends=now)
+            yield Draft(path, (), read_at=now)
 
 
 def _revision(item: FolderFile, data: bytes, now: datetime) -> Revision:

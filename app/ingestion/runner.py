@@ -14,7 +14,6 @@ from uuid import UUID
 
 from app.domain.document import DocumentFacts
 from app.domain.errors import MunimentError
-from app.domain.instant import LAST
 from app.domain.temporal import Period, Portion, Timeline, assert_fact, at, coalesce, retract
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
@@ -47,15 +46,12 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document at its source: all its history, or, when it `continues`, what is new about it.
-
-    `ends` is when it went away, for a source that does not say when each revision did.
-    """
+    """A document at its source: all its history; or, with `read_at`, only what it was at that instant, and gone when
+    there is no revision."""
 
     external_key: str
     revisions: tuple[Revision, ...]
-    continues: bool = False
-    ends: datetime | None = None
+    read_at: datetime | None = None
 
 
 Progress = Callable[[int], None]
@@ -114,7 +110,9 @@ class _Work:
             known = believed.get(draft.external_key)
             before = () if known is None else tuple(row.portion for row in known.versions)
             item = Wanted(
-                draft.external_key, self._timeline(draft, before), continues=before if draft.continues else None
+                draft.external_key,
+                self._timeline(draft, before),
+                continues=None if draft.read_at is None else before,
             )
             if unchanged(item, known):
                 continue
@@ -134,12 +132,14 @@ class _Work:
             for revision in draft.revisions
             if (facts := self._facts(revision, before)) is not None
         ]
-        if not draft.continues:
+        if draft.read_at is None:
             return coalesce(tuple(portions))
-        timeline = before if draft.ends is None else retract(before, Period(draft.ends, None))
+        if not draft.revisions:
+            return retract(before, Period(draft.read_at, None))
+        timeline = before
         for portion in portions:
-            if (now := at(timeline, LAST)) is None or now.value != portion.value:
-                timeline = assert_fact(timeline, portion.period, portion.value)
+            if (held := at(timeline, draft.read_at)) is None or held.value != portion.value:
+                timeline = assert_fact(timeline, _since(timeline, portion.period, draft.read_at), portion.value)
         return timeline
 
     def _facts(self, revision: Revision, before: Timeline[DocumentFacts]) -> DocumentFacts | None:
@@ -177,6 +177,14 @@ class _Work:
         if content.problems:
             self._report.repairs[revision.external_id] = "; ".join(content.problems)
         return content
+
+
+def _since(before: Timeline[DocumentFacts], period: Period, read_at: datetime) -> Period:
+    """When what was read began to hold. It may be older than what was last seen in its place (an old file put back);
+    then it came there after that, at the latest when it was read."""
+    edges = [edge for portion in before for edge in (portion.period.start, portion.period.end) if edge is not None]
+    overtaken = any(period.start is None or period.start < edge <= read_at for edge in edges)
+    return Period(read_at, period.end) if overtaken else period
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

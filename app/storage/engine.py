@@ -44,6 +44,9 @@ _STAMP_AT = text(
 )
 
 
+#: Isolation of the two kinds of transaction.
+_SNAPSHOT, _COMMITTED = _LEVELS = ("REPEATABLE READ", "READ COMMITTED")
+
 _DIALECT: Dialect = create_engine("postgresql+asyncpg://").dialect
 
 #: Rows that a stream holds at once.
@@ -129,6 +132,7 @@ class Database:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._isolated = {level: engine.execution_options(isolation_level=level) for level in _LEVELS}
         self._search_path = ""
         event.listen(engine.sync_engine, "connect", self._connected)
 
@@ -160,8 +164,7 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, isolation: str, organisation: UUID | None) -> AsyncIterator[AsyncConnection]:
         try:
-            async with self._engine.connect() as connection:
-                await connection.execution_options(isolation_level=isolation)
+            async with self._isolated[isolation].connect() as connection:
                 await connection.execute(
                     _ENTER,
                     {
@@ -182,13 +185,13 @@ class Database:
     @asynccontextmanager
     async def snapshot(self, organisation: UUID) -> AsyncIterator[Session]:
         """One repeatable-read transaction: every statement sees what the first one saw."""
-        async with self._transaction("REPEATABLE READ", organisation) as connection:
+        async with self._transaction(_SNAPSHOT, organisation) as connection:
             yield Session(connection, organisation)
 
     @asynccontextmanager
     async def unstamped(self, organisation: UUID) -> AsyncIterator[Session]:
         """A transaction that writes no fact (evidence, queues): the clock does not move."""
-        async with self._transaction("READ COMMITTED", organisation) as connection:
+        async with self._transaction(_COMMITTED, organisation) as connection:
             yield Session(connection, organisation)
 
     @asynccontextmanager
@@ -198,7 +201,7 @@ class Database:
 
         `at` is for facts that come with system times of their own: CONFLICT unless it is later than the clock.
         """
-        async with self._transaction("READ COMMITTED", organisation) as connection:
+        async with self._transaction(_COMMITTED, organisation) as connection:
             if at is None:
                 stamp = (await connection.execute(_STAMP, {"organisation": organisation})).scalar()
                 if stamp is None:
@@ -213,7 +216,7 @@ class Database:
     @asynccontextmanager
     async def across(self) -> AsyncIterator[Session]:
         """The workers' view: the queues and clocks of every organisation, to read."""
-        async with self._transaction("READ COMMITTED", None) as connection:
+        async with self._transaction(_COMMITTED, None) as connection:
             yield Session(connection, None)
 
     async def ping(self) -> None:

@@ -78,7 +78,7 @@ async def reach(
     known_at: datetime | None,
 ) -> Reach | None:
     """None when the organisation does not exist. With neither space id nor key path, the organisation's own space."""
-    row = await session.row(
+    rows = await session.fetch(
         _REACH,
         {
             "organisation": session.organisation,
@@ -89,15 +89,16 @@ async def reach(
             "known_at": known_at,
         },
     )
-    if row is None:
+    if not rows:
         return None
+    clock, now, target, spaces, weights, sources = rows[0]
     return Reach(
-        clock=row.system_at,
+        clock=clock,
         # Not read back: the driver would return the first instant there is as one without an offset.
-        known_at=row.system_at if known_at is None else min(known_at, row.system_at),
-        now=row.now,
-        target=row.target,
-        spaces=row.spaces or [],
-        weights=row.weights or {},
-        sources=row.sources or [],
+        known_at=clock if known_at is None else min(known_at, clock),
+        now=now,
+        target=target,
+        spaces=spaces or [],
+        weights=weights or {},
+        sources=sources or [],
     )

@@ -10,6 +10,7 @@ from app.domain.document import embedding_text
 from app.ingestion.embedding import BATCH, EmbeddingWorker
 from app.providers.embedder.hashing import HashingEmbedder
 from app.storage import embeddings
+from tests.ingestion.gate import until
 
 PAGE = "# Page {0}\n\nIt says {0}.\n"
 
@@ -60,7 +61,7 @@ async def test_a_killed_worker_s_claim_lapses(world, worker, recording, intake, 
     await pages(world, 5)
     recording.may_answer.clear()
     killed = asyncio.create_task(worker.batch(world.organisation))
-    await recording.asked.wait()
+    await until(recording.asked, killed)
     killed.cancel()
     await asyncio.gather(killed, return_exceptions=True)
     recording.may_answer.set()
@@ -76,7 +77,7 @@ async def test_a_worker_that_was_only_slow_adds_nothing(world, worker, recording
     await pages(world, 3)
     recording.may_answer.clear()
     slow = asyncio.create_task(worker.batch(world.organisation))
-    await recording.asked.wait()
+    await until(recording.asked, slow)
     await lapse(owner, world)
     other = Recording()
     assert await EmbeddingWorker(world.parts.database, other).drain(world.organisation) == 3
@@ -102,7 +103,7 @@ async def test_a_document_that_changes_while_it_is_embedded(world, worker, recor
     await world.write("page.md", ("# Page\n\nBefore.\n", instant, None))
     recording.may_answer.clear()
     late = asyncio.create_task(worker.batch(world.organisation))
-    await recording.asked.wait()
+    await until(recording.asked, late)
     change = instant + timedelta(days=1)
     await world.write("page.md", ("# Page\n\nBefore.\n", instant, change), ("# Page\n\nAfter.\n", change, None))
     recording.may_answer.set()
@@ -118,7 +119,7 @@ async def test_a_document_that_goes_while_it_is_embedded(world, worker, recordin
     await world.write("page.md", ("# Page\n\nBefore.\n", None, None))
     recording.may_answer.clear()
     late = asyncio.create_task(worker.batch(world.organisation))
-    await recording.asked.wait()
+    await until(recording.asked, late)
     await world.write("page.md")
     recording.may_answer.set()
     await late

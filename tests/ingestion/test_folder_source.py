@@ -8,8 +8,10 @@ import pytest
 
 from app.ingestion.folder_source import folder_drafts
 from app.ingestion.report import Report
+from app.ingestion.sources import ingest_place
 from app.providers.folder import MAX_FILE_BYTES
 from tests.ingestion.audit import TICK
+from tests.ingestion.gate import Held, until
 
 WRITTEN = datetime(2026, 2, 1, 9, 30, 0, 123456, tzinfo=UTC)
 LATER = WRITTEN + timedelta(days=1)
@@ -138,6 +140,60 @@ async def test_a_file_that_comes_back_is_the_same_document_with_its_embeddings(i
     assert await intake.audit.queued() == set()
 
 
+async def test_an_old_file_put_back_takes_nothing_from_history(intake, folder):
+    """It says when it was written, but not that it stood here all the time."""
+    await intake.read(folder)
+    put(folder, "guide.md", CHANGED, LATER)
+    await intake.read(folder)
+    source = await intake.source(folder)
+    before = datetime.now(UTC)
+    put(folder, "guide.md", GUIDE, WRITTEN - timedelta(days=1))
+    await intake.read(folder)
+    told = [item for item in await intake.audit.told(source) if item.name == "guide.md"]
+    assert [item.text for item in told] == [GUIDE, CHANGED, GUIDE]
+    assert told[1].valid.start == LATER
+    assert told[1].valid.end == told[2].valid.start
+    assert before <= told[2].valid.start <= datetime.now(UTC)
+
+
+async def test_a_file_moved_away_and_back_was_away(intake, folder):
+    await intake.read(folder)
+    (folder / "guide.md").rename(folder.parent / "guide.md")
+    await intake.read(folder)
+    (folder.parent / "guide.md").rename(folder / "guide.md")
+    await intake.read(folder)
+    source = await intake.source(folder)
+    told = [item for item in await intake.audit.told(source) if item.name == "guide.md"]
+    assert len(told) == 2
+    assert told[0].valid.start == WRITTEN
+    assert told[0].valid.end < told[1].valid.start
+
+
+async def test_an_end_that_somebody_set_survives_reading_the_same_file(intake, folder, world):
+    await intake.read(folder)
+    source = await intake.source(folder)
+    end = datetime.now(UTC) + timedelta(days=300)
+    await world.write("guide.md", (GUIDE, WRITTEN, end), source=source)
+    assert (await intake.read(folder)).documents == 0
+    assert [item.valid.end for item in await intake.audit.told(source) if item.name == "guide.md"] == [end]
+
+
+async def test_a_correction_made_while_a_file_is_read_is_not_undone(intake, folder, world):
+    await intake.read(folder)
+    source = await intake.source(folder)
+    put(folder, "guide.md", CHANGED, LATER)
+    held = Held(world.parts.database)
+    late = asyncio.create_task(ingest_place(held, world.organisation, source, folder, world.parts.preparer, embed=True))
+    await until(held.reached, late)
+    ninety, earlier = GUIDE.replace("one hundred", "ninety"), WRITTEN - timedelta(days=1)
+    await world.write("guide.md", (ninety, earlier, WRITTEN), (GUIDE, WRITTEN, None), source=source)
+    held.gate.set()
+    await late
+    told = [(item.text, item.valid.start) for item in await intake.audit.told(source) if item.name == "guide.md"]
+    assert told == [(ninety, earlier), (GUIDE, WRITTEN), (CHANGED, LATER)]
+    await intake.audit.check(source)
+
+
 async def test_a_renamed_file_ends_and_another_begins(intake, folder):
     """A folder does not say what was renamed; the texts are stored once all the same."""
     await intake.read(folder)
@@ -218,8 +274,8 @@ def test_what_lies_in_a_folder_that_cannot_be_read_is_not_gone(folder):
     drafts = folder_drafts(folder, known, LATER, report)
     assert next(drafts).external_key == "guide.md"
     (folder / "notes").rename(folder.parent / "elsewhere")
-    rest = [(draft.external_key, draft.ends) for draft in drafts]
-    assert rest == [("gone.md", LATER), ("notes.md", LATER)]
+    rest = [(draft.external_key, draft.read_at, draft.revisions) for draft in drafts]
+    assert rest == [("gone.md", LATER, ()), ("notes.md", LATER, ())]
     assert list(report.failures) == ["notes"]
 
 

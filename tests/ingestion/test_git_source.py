@@ -1,7 +1,6 @@
 """A git repository as a source, on the real store: valid time is what its commits say."""
 
 import asyncio
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,6 +12,7 @@ from app.ingestion.embedding import EmbeddingWorker
 from app.ingestion.sources import ingest_place
 from app.providers.embedder.hashing import HashingEmbedder
 from tests.ingestion.audit import TICK
+from tests.ingestion.gate import Held, until
 from tests.providers.test_git_history import START, commit
 
 HOUR = 3600
@@ -259,35 +259,29 @@ async def test_two_readers_at_once(intake, repo, place):
     assert only_synced(before, await intake.audit.rows())
 
 
-class Held:
-    """The real database, whose writes wait at a gate."""
-
-    def __init__(self, database):
-        self._database = database
-        self.snapshot = database.snapshot
-        self.reached, self.gate = asyncio.Event(), asyncio.Event()
-
-    @asynccontextmanager
-    async def write(self, organisation, at=None):
-        self.reached.set()
-        await self.gate.wait()
-        async with self._database.write(organisation, at) as session:
-            yield session
-
-
-async def test_an_old_reader_that_ends_last_does_not_hide_the_new_commit(intake, repo, place, world):
-    """One reads the old head and writes after another has read the new one: the next reading mends it."""
+@pytest.mark.parametrize("recorded_last", [False, True])
+async def test_an_old_reader_that_writes_last_does_not_hide_the_new_commit(intake, repo, place, world, recorded_last):
+    """One reads the old head and writes after another has written the new one: the next reading mends it."""
     old = commit(repo, {"guide.md": GUIDE}, START)
     new = commit(repo, {"guide.md": CHANGED}, START + HOUR)
     source = await intake.source(place)
-    repo.head.set_target(old)
-    held = Held(world.parts.database)
-    late = asyncio.create_task(ingest_place(held, world.organisation, source, place, world.parts.preparer, embed=True))
-    await held.reached.wait()
-    repo.head.set_target(new)
-    await intake.read(place)
-    held.gate.set()
-    await late
+
+    def read(head, gated):
+        repo.head.set_target(head)
+        held = Held(world.parts.database, gated)
+        ingested = ingest_place(held, world.organisation, source, place, world.parts.preparer, embed=True)
+        return held, asyncio.create_task(ingested)
+
+    late, late_task = read(old, 1)
+    await until(late.reached, late_task)
+    # Its documents are written first, then that it was here.
+    recent, recent_task = read(new, 2 if recorded_last else None)
+    await (until(recent.reached, recent_task) if recorded_last else recent_task)
+    late.gate.set()
+    await late_task
+    assert (await intake.audit.texts_at(source, at(2)))["guide.md"] == GUIDE.decode()
+    recent.gate.set()
+    await recent_task
     await intake.read(place)
     assert (await intake.audit.texts_at(source, at(2)))["guide.md"] == CHANGED.decode()
 

@@ -8,18 +8,15 @@ import asyncio
 import os
 import random
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 
-from app.bootstrap import Installation, Services, services
+from app.bootstrap import Services
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import MemoryFacts, Owner, membership_id
 from app.domain.principal import Level, Permission, Principal, principal_id
@@ -28,11 +25,11 @@ from app.memory.people import ensure_subject
 from app.memory.reading import list_memories
 from app.memory.resolve import Named
 from app.providers.ids import new_id
-from app.settings import Settings
 from app.storage import memories, subjects, tenancy
 from app.storage.engine import WriteSession
 from app.storage.memories import VERSIONS, owner_columns
 from app.storage.subjects import MEMBERSHIPS, Group
+from tests.fixtures.own import own_store
 from tests.fixtures.store import World, make_world
 
 TICK = timedelta(microseconds=1)
@@ -324,19 +321,6 @@ async def run(parts: Services, layouts: int, seed: int, questions: int = 6) -> T
         for _ in range(questions):
             await village.question(tally)
     return tally
-
-
-@asynccontextmanager
-async def own_store(**options: object) -> AsyncIterator[Services]:
-    """A store on an empty home, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="muniment-") as home:
-        settings = Settings.model_validate({"home": Path(home) / "home", "embedder": "hash", **options})
-        installation = await asyncio.to_thread(Installation.open, settings)
-        try:
-            async with services(settings, installation) as parts:
-                yield parts
-        finally:
-            await asyncio.to_thread(installation.close)
 
 
 async def _run(layouts: int, seed: int) -> Tally:

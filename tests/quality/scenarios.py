@@ -15,12 +15,13 @@ import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from app.domain.errors import MunimentError
-from app.domain.instant import LAST, format_instant, parse_instant
+from app.domain.instant import LAST as END
+from app.domain.instant import format_instant, parse_instant
 from app.domain.temporal import (
     AsOf,
     Assert,
@@ -37,6 +38,9 @@ from app.domain.temporal import (
 from tests.quality.stored import stored_history
 
 Record = dict[str, Any]
+
+#: As late as can be asked for.
+LAST = END - timedelta(microseconds=1)
 
 #: What a record that is not as described may raise while it is read: that question fails, the others still run.
 UNREADABLE = (KeyError, TypeError, ValueError, MunimentError)

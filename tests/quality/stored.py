@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from app.bootstrap import Installation, Services, services
+from app.domain.errors import bad_input
 from app.domain.instant import format_instant, parse_instant
 from app.domain.temporal import AsOf, Assert, Erase, Op, Period, Portion, Retract, Timeline, Update
 from app.history.importing import HistoryImport
@@ -43,6 +44,7 @@ class StoredHistory:
     client: httpx.AsyncClient
     imports: dict[str, HistoryImport] = field(default_factory=dict)
     waiting: dict[str, list[Line]] = field(default_factory=dict)
+    latest: dict[str, datetime] = field(default_factory=dict)
     tokens: dict[UUID, str] = field(default_factory=dict)
 
     async def apply(self, fact: str, system_at: datetime, op: Op[str], record: dict[str, Any]) -> None:
@@ -55,6 +57,9 @@ class StoredHistory:
                 # A document always has a title here; that a page declared none is told by a tag.
                 tags += [] if record["title"] else ["untitled:"]
                 value = {"text": record["text"], "title": record["title"], "tags": tags}
+        if system_at < self.latest.get(place, system_at):
+            raise bad_input("System time never runs backwards.")
+        self.latest[place] = system_at
         kind = FactKind.DOCUMENT if place == "history" else FactKind.MEMORY
         self.waiting.setdefault(place, []).append(Line(kind, fact, VERBS[type(op)], system_at, op.period, value))
 

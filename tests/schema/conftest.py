@@ -1,5 +1,6 @@
 """The API in this process: the real ASGI application, its middleware included, on the session's store."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,10 @@ class Api:
         token = token_of(self.world) if token is None else token
         credentials = {"Authorization": f"Bearer {token}"} if token else {}
         answer = await self.http.post(
-            "/graphql", json={"query": query, "variables": variables or {}}, headers={**credentials, **(headers or {})}
+            "/graphql",
+            # Escaped, so that half of a surrogate pair can be sent as well.
+            content=json.dumps({"query": query, "variables": dict(variables or {})}),
+            headers={"Content-Type": "application/json", **credentials, **(headers or {})},
         )
         body: dict[str, Any] = answer.json()
         return body

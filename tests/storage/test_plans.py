@@ -269,4 +269,4 @@ async def test_storing_an_event(loaded):
         await queue.enqueue(session, new_id(), payload)
         (plan,) = session.plans
     assert_small(plan, 1)
-    assert plan.buffers < 50
+    assert plan.buffers < 100

@@ -33,10 +33,8 @@ async def as_role(url, organisation=None, worker=""):
     try:
         async with engine.connect() as opened:
             await opened.execute(
-                sa.text(
-                    "SELECT set_config('muniment.organisation', :o, true), set_config('muniment.worker', :w, true)"
-                ),
-                {"o": str(organisation or ""), "w": worker},
+                SET,
+                {"own": str(organisation or ""), "on": worker},
             )
             yield opened
             await opened.rollback()

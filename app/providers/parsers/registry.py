@@ -150,13 +150,8 @@ def _is_binary(data: bytes) -> bool:
     return data.startswith(_SIGNATURES) or 10 * len(_CONTROLS.findall(sample)) > 3 * len(sample)
 
 
-def parse(name: str, data: bytes) -> Parsed:
-    """The document in `data`, read as its file name or path says; raises `Unsupported`."""
-    if not supported(name):
-        raise Unsupported(f"{name}: no parser reads this kind of file.")
-    if _is_binary(data):
-        raise Unsupported(f"{name}: binary data, not text.")
-    text, problems = decode(data)
+def parse_text(name: str, text: str) -> Parsed:
+    """A text that is a text for certain, read as its name says; what has no parser of its own is plain."""
     suffix = PurePosixPath(name.lower()).suffix
     if suffix in _MARKDOWN:
         parsed = parse_markdown(text)
@@ -166,4 +161,15 @@ def parse(name: str, data: bytes) -> Parsed:
         parsed = parse_python(text)
     else:
         parsed = parse_plain(text, *(_plain(name) or ("text/plain", None)))
+    return parsed
+
+
+def parse(name: str, data: bytes) -> Parsed:
+    """The document in `data`, read as its file name or path says; raises `Unsupported`."""
+    if not supported(name):
+        raise Unsupported(f"{name}: no parser reads this kind of file.")
+    if _is_binary(data):
+        raise Unsupported(f"{name}: binary data, not text.")
+    text, problems = decode(data)
+    parsed = parse_text(name, text)
     return replace(parsed, problems=(*problems, *parsed.problems))
