@@ -1,3 +1,9 @@
 """Loads the fixtures; they live in `tests/fixtures`."""
 
-pytest_plugins = ["tests.fixtures.store", "tests.fixtures.owner", "tests.fixtures.ingestion", "tests.fixtures.loaded", "tests.fixtures.server"]
+pytest_plugins = [
+    "tests.fixtures.store",
+    "tests.fixtures.owner",
+    "tests.fixtures.ingestion",
+    "tests.fixtures.loaded",
+    "tests.fixtures.server",
+]

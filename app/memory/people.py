@@ -82,7 +82,7 @@ async def create_group(
 ) -> Group:
     """Make a group in a space; the same key in the same space again is the same group."""
     check_name(key, "key")
-    check_name(name or key, "name")
+    name = check_name(key if name is None else name, "name")
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
         space = await named_space(session, principal, Permission.MEMORY_WRITE, space_id=space_id, space_key=space_key)
@@ -90,7 +90,7 @@ async def create_group(
         async def work() -> Outcome:
             found = await subjects.find_group(session, key)
             if found is None:
-                found = Group(new_id(), key, name or key, space)
+                found = Group(new_id(), key, name, space)
                 await subjects.create_group(session, found)
             elif found.space_id != space:
                 raise MunimentError(Code.CONFLICT, "a group of that key exists already", "key")

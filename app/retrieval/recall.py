@@ -111,6 +111,7 @@ async def recall(
         subject, groups = reached
         own += await leg.search(Owners.SUBJECT, subject.id)
         group = await leg.search(Owners.GROUPS, groups) if groups else []
+    own, group = await leg.compared(own, group)
     limit = request.parameters.max_memories
     kept, over = _ranked(own, authorised.scope.as_of.valid_at, question, limit)
     group_kept, group_over = _ranked(group, authorised.scope.as_of.valid_at, question, limit)
@@ -160,24 +161,31 @@ class _Leg:
             )
         if any(hit.organisation != self._authorised.scope.organisation for hit in hits):
             raise MunimentError(Code.INTERNAL, "a row from outside the permitted scope was refused")
-        return await self._compared(hits) if vector is not None else hits
+        return hits
 
-    async def _compared(self, hits: list[MemoryHit]) -> list[MemoryHit]:
-        """Every memory compared with the question, as far as it can be: at most `MOST_RECOMPUTED`, newest first."""
+    async def compared(self, *found: list[MemoryHit]) -> list[list[MemoryHit]]:
+        """Every memory compared with the question, as far as it can be: at most `MOST_RECOMPUTED` in all, newest first.
+
+        `Unembedded` the first time that some of them have no embedding."""
         question = self._question
-        bare = [hit for hit in hits if hit.similarity is None]
+        bare = [hit for hits in found for hit in hits if hit.similarity is None]
         if not bare or question is None or question.vector is None:
-            return hits
+            return list(found)
         if question.recomputed is None:
+            bare.sort(key=lambda hit: hit.version_id)
+            bare.sort(key=lambda hit: hit.valid_from or hit.system_from, reverse=True)
             texts = await search_memory.texts(self._session, [hit.version_id for hit in bare[:MOST_RECOMPUTED]])
             raise Unembedded({hit.text_sha256: texts[hit.version_id].text for hit in bare[:MOST_RECOMPUTED]})
-        self.without_embedding += len(bare)
-        vectors = question.recomputed
+        self.without_embedding = len(bare)
+        vector, vectors = question.vector, question.recomputed
         return [
-            replace(hit, similarity=float(question.vector @ vectors[hit.text_sha256]))
-            if hit.similarity is None and hit.text_sha256 in vectors
-            else hit
-            for hit in hits
+            [
+                replace(hit, similarity=float(vector @ vectors[hit.text_sha256]))
+                if hit.similarity is None and hit.text_sha256 in vectors
+                else hit
+                for hit in hits
+            ]
+            for hits in found
         ]
 
 
