@@ -1,25 +1,21 @@
 """The command line: `muniment …`."""
 
 import asyncio
-import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
-from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import Annotated, TypeVar
 from uuid import UUID
 
 import typer
-import uvicorn
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
 from app.domain.chain import Outcome
-from app.domain.errors import Code, MunimentError
+from app.domain.errors import MunimentError
 from app.evidence.verification import verify_chain
 from app.history.importing import HistoryImport
 from app.history.lines import moments, read_lines
@@ -31,6 +27,7 @@ from app.providers.embedded_postgres import EmbeddedPostgresError
 from app.retrieval.request import SOURCE_KINDS
 from app.server.log import configure_logging
 from app.server.status import read_status
+from app.serving import announcement, require_free, run_server
 from app.settings import PREFIX, Settings
 from app.storage import tenancy
 
@@ -109,61 +106,26 @@ async def _known(parts: Services, organisation: UUID) -> None:
             raise typer.BadParameter(f"no organisation {organisation}", param_hint="--organisation")
 
 
-class _Server(uvicorn.Server):
-    """Says where it is once it can be reached."""
-
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_started = on_started
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_started()
-
-
 @cli.command(epilog="Example: MUNIMENT_PORT=9000 muniment serve")
 def serve(
     demo: Annotated[bool, typer.Option(help="Ingest this repository as the demo when its space is empty.")] = True,
 ) -> None:
     """Serve the API and the playground; Ctrl-C stops everything."""
     settings = _settings()
-    _require_free(settings.host, settings.port)
+    require_free(settings.host, settings.port)
     installation = Installation.open(settings)
     try:
         token = asyncio.run(_prepare(settings, installation, demo))
-        config = uvicorn.Config(
-            "schema.asgi:app",
-            host=settings.host,
-            port=settings.port,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=10,
-        )
 
         def started() -> None:
             # The application holds the database from here on, and stops it with itself.
             installation.close()
-            _announce(settings, token)
+            for line in announcement(settings, token):
+                out.print(line, soft_wrap=True, markup=False)
 
-        # uvicorn ends in an orderly way first, and only then hands the signal on.
-        with suppress(KeyboardInterrupt):
-            _Server(config, started).run()
+        run_server(settings, started)
     finally:
         installation.close()
-
-
-def _require_free(host: str, port: int) -> None:
-    """Before anything is started or ingested: an address that is taken is told at once."""
-    family, kind, protocol, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-    with socket(family, kind, protocol) as probe:
-        probe.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except OSError as error:
-            raise MunimentError(
-                Code.BAD_USER_INPUT, f"{host}:{port} cannot be listened on ({error.strerror}): set MUNIMENT_PORT"
-            ) from error
 
 
 async def _prepare(settings: Settings, installation: Installation, demo: bool) -> str | None:
@@ -184,26 +146,6 @@ async def _ingest_demo(parts: Services) -> None:
             return
     err.print("First start: ingesting this repository as the demo.")
     await _ingest(parts, ORGANISATION, PROJECT, ROOT, "muniment", "codebase", "english")
-
-
-def _announce(settings: Settings, token: str | None) -> None:
-    address = f"http://{settings.host}:{settings.port}"
-    if not (ROOT / "playground" / "dist" / "index.html").exists():
-        out.print("The playground was not built: it needs Node 20 or later (make run builds it).")
-    if token is None:
-        out.print(f"Muniment serves {address}", soft_wrap=True)
-        return
-    query = (
-        'query($q: String!) { retrieve(input: {query: $q, spaceKey: "muniment"}) { passages { score text '
-        "citation { index title headingPath externalId } } attributionId contract { validAt knownAt } } }"
-    )
-    body = json.dumps({"query": query, "variables": {"q": "How does a retrieval record its evidence?"}})
-    out.print(f"Playground: {address}/#token={token}", soft_wrap=True)
-    out.print(
-        f"curl -s {address}/graphql -H 'Content-Type: application/json' -H 'Authorization: Bearer {token}' -d '{body}'",
-        soft_wrap=True,
-        markup=False,
-    )
 
 
 @cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")

@@ -23,7 +23,7 @@ from app.retrieval.redact import redact
 from app.retrieval.request import RetrievalRequest
 from app.retrieval.timing import Stopwatch
 from app.storage import passages
-from app.storage.engine import Database
+from app.storage.engine import Database, Plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Retriever:
 
     async def _answer(self, request: RetrievalRequest, asking: Awaitable[Question | None], watch: Stopwatch) -> Answer:
         """The stages, in one snapshot."""
-        async with self.database.snapshot(request.principal.organisation) as session:
+        async with self.database.snapshot(request.principal.organisation, Plans.ONCE) as session:
             authorised = await authorise(session, request, self.level_weights)
             words = await search_words(session, authorised, wording(request.query), self.analyser, watch)
             question = await asking

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from enum import Enum
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
@@ -21,13 +22,24 @@ from app.domain.errors import Code, MunimentError
 #: The role that the application acts as: it owns no table, so row security binds it.
 ROLE = "muniment_app"
 
-# Local to the transaction, so that it holds behind a pooler in transaction mode too. Plans are made for the values at
-# hand: a plan for any array of keys would be a guess.
+# Local to the transaction, so that it holds behind a pooler in transaction mode too.
 _ENTER = text(
     f"SELECT set_config('role', '{ROLE}', true), set_config('muniment.organisation', :organisation, true), "
-    "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', 'force_custom_plan', true), "
-    "set_config('search_path', :search_path, true)"
+    "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', :plans, true), "
+    "set_config('enable_seqscan', :scans, true), set_config('search_path', :search_path, true)"
 )
+
+
+class Plans(Enum):
+    """How statements are planned: (plan_cache_mode, enable_seqscan)."""
+
+    #: For the values at hand, each time: a plan for any array of keys would be a guess.
+    FRESH = ("force_custom_plan", "on")
+    #: Once for all values, for rows that are reached by their key: to plan them costs more than to run them. The plan
+    #: may be older than most rows of its tables, so it must not rest on their being few.
+    ONCE = ("force_generic_plan", "off")
+
+
 #: Where the extension lives; its types and operators are found there too.
 _VECTOR_SCHEMA = """
     SELECT n.nspname, quote_ident(current_schema()) || ', ' || quote_ident(n.nspname)
@@ -59,9 +71,10 @@ AnyRow: TypeAlias = Row[*tuple[Any, ...]]
 class Session:
     """One open transaction, bound to one organisation (or to the workers' view across all of them)."""
 
-    def __init__(self, connection: AsyncConnection, organisation: UUID | None) -> None:
+    def __init__(self, connection: AsyncConnection, organisation: UUID | None, plans: Plans = Plans.FRESH) -> None:
         self._connection = connection
         self._organisation = organisation
+        self._plans = plans
 
     @property
     def organisation(self) -> UUID:
@@ -72,7 +85,9 @@ class Session:
     async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[AnyRow]:
         return (await self._connection.execute(statement, parameters)).all()
 
-    async def fetch(self, statement: TextClause, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    async def fetch(
+        self, statement: TextClause, parameters: Mapping[str, Any], plans: Plans = Plans.ONCE
+    ) -> Sequence[Sequence[Any]]:
         """Rows as the driver gives them, to be read by position: for the statements of every retrieval. Some of them
         give a hundred rows, and what SQLAlchemy does for a row costs more than what the driver does."""
         sql, names = _positional(statement)
@@ -82,6 +97,10 @@ class Session:
         if connection.dispatch.before_cursor_execute:
             connection.dispatch.before_cursor_execute(connection, None, sql, values, None, False)
         driver: Any = connection.connection.driver_connection
+        if plans is not self._plans:
+            mode, scans = plans.value
+            await driver.execute(f"SET LOCAL plan_cache_mode = {mode}; SET LOCAL enable_seqscan = {scans}")
+            self._plans = plans
         rows: Sequence[Sequence[Any]] = await driver.fetch(sql, *values)
         return rows
 
@@ -147,7 +166,13 @@ class Database:
     def connect(cls, url: str, pool_size: int = 16, pool_timeout: float = 5.0) -> "Database":
         return cls(
             create_async_engine(
-                url, pool_size=pool_size, max_overflow=0, pool_timeout=pool_timeout, pool_pre_ping=False
+                url,
+                pool_size=pool_size,
+                max_overflow=0,
+                pool_timeout=pool_timeout,
+                pool_pre_ping=False,
+                # The backend that was used last has its plans and caches warm.
+                pool_use_lifo=True,
             )
         )
 
@@ -162,7 +187,10 @@ class Database:
         return pool.checkedout() * 2 < pool.size()
 
     @asynccontextmanager
-    async def _transaction(self, isolation: str, organisation: UUID | None) -> AsyncIterator[AsyncConnection]:
+    async def _transaction(
+        self, isolation: str, organisation: UUID | None, plans: Plans = Plans.FRESH
+    ) -> AsyncIterator[AsyncConnection]:
+        mode, scans = plans.value
         try:
             async with self._isolated[isolation].connect() as connection:
                 await connection.execute(
@@ -170,6 +198,8 @@ class Database:
                     {
                         "organisation": str(organisation) if organisation else "",
                         "worker": "" if organisation else "on",
+                        "plans": mode,
+                        "scans": scans,
                         "search_path": self._search_path,
                     },
                 )
@@ -183,10 +213,10 @@ class Database:
             raise
 
     @asynccontextmanager
-    async def snapshot(self, organisation: UUID) -> AsyncIterator[Session]:
+    async def snapshot(self, organisation: UUID, plans: Plans = Plans.FRESH) -> AsyncIterator[Session]:
         """One repeatable-read transaction: every statement sees what the first one saw."""
-        async with self._transaction(_SNAPSHOT, organisation) as connection:
-            yield Session(connection, organisation)
+        async with self._transaction(_SNAPSHOT, organisation, plans) as connection:
+            yield Session(connection, organisation, plans)
 
     @asynccontextmanager
     async def unstamped(self, organisation: UUID) -> AsyncIterator[Session]:

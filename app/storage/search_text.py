@@ -12,7 +12,7 @@ from uuid import UUID
 from pgvector import SparseVector
 from sqlalchemy import TextClause, text
 
-from app.storage.engine import Session
+from app.storage.engine import Plans, Session
 from app.storage.scope import Scope, closed, ended, known, live, tenant_checked
 from app.storage.tables import DIMENSIONS
 
@@ -86,6 +86,7 @@ async def search(
     rows = await session.fetch(
         _leg(scope.present),
         {**scope.parameters, "sources": list(sources), "keys": list(keys), "terms": terms, "limit": limit},
+        Plans.FRESH,
     )
     return [Hit(*row) for row in rows]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from sqlalchemy import TextClause, text
 
-from app.storage.engine import Session
+from app.storage.engine import Plans, Session
 from app.storage.scope import Scope, ended, live, visible
 from app.storage.search_text import Hit
 
@@ -46,5 +46,6 @@ async def search(
     rows = await session.fetch(
         _exact(scope.present),
         {**scope.parameters, "sources": list(sources), "query": HalfVector(query), "model": model, "limit": limit},
+        Plans.FRESH,
     )
     return [Hit(*row) for row in rows]
