@@ -1,4 +1,4 @@
-"""The evaluation data on two clocks, all exact; and proof that the command can fail."""
+"""The evaluation data on two clocks by the pure rules, all exact; and proof that the command can fail."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def result(tmp_path: Path) -> Any:
 
     def run(folder: Path = tmp_path) -> tuple[int, dict[str, Any]]:
         out = tmp_path / "out.json"
-        code = main([str(folder), "--out", str(out)])
+        code = main([str(folder), "--out", str(out), "--pure"])
         return code, json.loads(out.read_text("utf-8"))
 
     return run
