@@ -70,6 +70,13 @@ def upgrade() -> None:
         "memberships_fact_idx", "memberships", ["organisation_id", "membership_id", "system_from"], unique=False
     )
     op.create_index("memberships_subject_idx", "memberships", ["organisation_id", "subject_id"], unique=False)
+    op.create_index(
+        "memberships_current_idx",
+        "memberships",
+        ["organisation_id", "membership_id"],
+        unique=False,
+        postgresql_where="system_to IS NULL",
+    )
     op.create_table(
         "memories",
         sa.Column("organisation_id", sa.Uuid(), nullable=False),
@@ -103,6 +110,13 @@ def upgrade() -> None:
             "system_to IS NULL OR system_from < system_to", name=op.f("memory_accesses_system_period_check")
         ),
         sa.PrimaryKeyConstraint("organisation_id", "memory_id", "system_from", name=op.f("memory_accesses_pkey")),
+    )
+    op.create_index(
+        "memory_accesses_current_idx",
+        "memory_accesses",
+        ["organisation_id", "memory_id"],
+        unique=False,
+        postgresql_where="system_to IS NULL",
     )
     op.create_table(
         "memory_embeddings",
@@ -178,6 +192,13 @@ def upgrade() -> None:
     )
     op.create_index(
         "memory_versions_fact_idx", "memory_versions", ["organisation_id", "memory_id", "system_from"], unique=False
+    )
+    op.create_index(
+        "memory_versions_current_idx",
+        "memory_versions",
+        ["organisation_id", "memory_id"],
+        unique=False,
+        postgresql_where="system_to IS NULL",
     )
     op.create_index(
         "memory_versions_group_idx",

@@ -21,7 +21,7 @@ class Code(StrEnum):
 
 
 #: Codes after which the same request may succeed unchanged.
-RETRYABLE = frozenset({Code.ATTRIBUTION_FAILED, Code.SEARCH_UNAVAILABLE, Code.RATE_LIMITED, Code.CONFLICT})
+RETRYABLE = frozenset({Code.ATTRIBUTION_FAILED, Code.SEARCH_UNAVAILABLE, Code.RATE_LIMITED})
 
 
 class MunimentError(Exception):

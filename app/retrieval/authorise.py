@@ -54,7 +54,7 @@ async def authorise(
     spaces = {UUID(row["id"]): _space(row) for row in reached.spaces if _may_search(row)}
     target = None if reached.target is None else reached.target[-1]
     if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reached.spaces):
-        raise _not_found()
+        raise _not_found(request)
     known = {UUID(row["id"]): _source(row) for row in reached.sources}
     permitted = {id: source for id, source in known.items() if source.space_id in spaces}
     wanted = {id: source for id, source in permitted.items() if _wanted(source, request)}
@@ -74,8 +74,8 @@ async def authorise(
     )
 
 
-def _not_found() -> MunimentError:
-    return MunimentError(Code.SPACE_NOT_FOUND, "no such space", "spaceId")
+def _not_found(request: RetrievalRequest) -> MunimentError:
+    return MunimentError(Code.SPACE_NOT_FOUND, "no such space", "spaceId" if request.space_key is None else "spaceKey")
 
 
 def _named_id(request: RetrievalRequest) -> UUID | None:
@@ -83,7 +83,7 @@ def _named_id(request: RetrievalRequest) -> UUID | None:
         return None
     named = parse_id(request.space_id)
     if named is None:
-        raise _not_found()
+        raise _not_found(request)
     return named
 
 
@@ -93,9 +93,9 @@ def _named_key(request: RetrievalRequest) -> str | None:
     try:
         key = clean(request.space_key, "spaceKey", 2000)
     except MunimentError as error:
-        raise _not_found() from error
+        raise _not_found(request) from error
     if not key:
-        raise _not_found()
+        raise _not_found(request)
     return key.strip("/") or "/"
 
 

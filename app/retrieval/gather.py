@@ -1,16 +1,17 @@
 """R2. The text and vector legs name candidates; each candidate then gets both of its true signals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app.domain import lexical
+from app.domain.document import embedding_text
 from app.domain.errors import Code, MunimentError
 from app.domain.lexical import Analyser
 from app.domain.scoring import LEG_CANDIDATES, normalise_text, normalise_vector
 from app.domain.selection import Candidate, Scores, Selection
 from app.retrieval.authorise import Authorised
-from app.retrieval.question import Question
+from app.retrieval.question import Question, Unembedded
 from app.retrieval.timing import Stopwatch
 from app.storage import passages, search_text, search_vector
 from app.storage.engine import Session
@@ -81,19 +82,32 @@ async def gather(
         model=question.model,
         terms=search_text.term_vector(query.weights) if query else None,
     )
-    without = 0 if question.vector is None else sum(row.similarity is None for row in rows)
-    compared = question.vector is not None
-    if without * 2 > len(by_words):
-        # Most of what the words found cannot be compared yet: ranking the few that can above it would be chance.
-        compared, named = False, frozenset(by_words)
-        rows = [replace(row, similarity=None) for row in rows if row.chunk_id in named]
+    without = 0
+    if question.vector is not None:
+        without = sum(row.similarity is None for row in rows)
+        rows = await _compared(session, authorised, question, rows)
     return Gathered(
         selection=Selection(tuple(_candidate(row, authorised, query) for row in rows)),
-        vector_mode="exact" if compared else "off",
-        indexes=("text:bm25", f"vector:exact:{question.model}") if compared else ("text:bm25",),
+        vector_mode="off" if question.vector is None else "exact",
+        indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:exact:{question.model}"),
         text_query_empty=query is None,
         without_embedding=without,
     )
+
+
+async def _compared(session: Session, authorised: Authorised, question: Question, rows: Sequence[Named]) -> list[Named]:
+    """What the words found before its embedding was there is compared all the same: no text waits to be found."""
+    bare = sorted((row.chunk_id for row in rows if row.similarity is None), reverse=True)
+    wanted = question.require([chunk.bytes for chunk in bare])
+    if wanted:
+        texts = await passages.passages(session, authorised.scope, [UUID(bytes=key) for key in wanted])
+        raise Unembedded(
+            {id.bytes: embedding_text(item.title, item.heading_path, item.text) for id, item in texts.items()}
+        )
+    return [
+        replace(row, similarity=question.similarity(row.chunk_id.bytes)) if row.similarity is None else row
+        for row in rows
+    ]
 
 
 async def _vector_leg(session: Session, authorised: Authorised, question: Question) -> list[UUID]:

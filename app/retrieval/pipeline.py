@@ -43,14 +43,15 @@ class Retriever:
         if not self._may_wait_connected:
             await asking
         try:
-            return await self._answer(request, asking, watch)
-        except Unembedded as missing:
-            question = await asking
-            assert question is not None
-            assert self.embedder is not None
-            again = asyncio.create_task(recompute(question, missing, self.embedder, watch))
-            await again
-            return await self._answer(request, again, watch)
+            while True:
+                try:
+                    return await self._answer(request, asking, watch)
+                except Unembedded as missing:
+                    question = await asking
+                    assert question is not None
+                    assert self.embedder is not None
+                    asking = asyncio.create_task(recompute(question, missing, self.embedder, watch))
+                    await asking
         finally:
             _let_go(asking)
 

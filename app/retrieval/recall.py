@@ -26,8 +26,6 @@ from app.storage.search_memory import MemoryHit, MemoryText, Owners
 log = structlog.get_logger()
 
 STAGE = "recall"
-#: Memories without an embedding that are embedded for one request; the rest are similar to nothing.
-MOST_RECOMPUTED = 64
 
 truncated = Counter("muniment_candidates_truncated_total", "Recalls whose candidates reached MUNIMENT_MAX_CANDIDATES.")
 
@@ -164,25 +162,24 @@ class _Leg:
         return hits
 
     async def compared(self, *found: list[MemoryHit]) -> list[list[MemoryHit]]:
-        """Every memory compared with the question, as far as it can be: at most `MOST_RECOMPUTED` in all, newest first.
+        """Every memory compared with the question, as far as it can be, newest first over all owners.
 
-        `Unembedded` the first time that some of them have no embedding."""
+        `Unembedded` while some of them have no embedding and may still be given one."""
         question = self._question
         bare = [hit for hits in found for hit in hits if hit.similarity is None]
         if not bare or question is None or question.vector is None:
             return list(found)
-        if question.recomputed is None:
-            bare.sort(key=lambda hit: hit.version_id)
-            bare.sort(key=lambda hit: hit.valid_from or hit.system_from, reverse=True)
-            texts = await search_memory.texts(self._session, [hit.version_id for hit in bare[:MOST_RECOMPUTED]])
-            raise Unembedded({hit.text_sha256: texts[hit.version_id].text for hit in bare[:MOST_RECOMPUTED]})
+        bare.sort(key=lambda hit: hit.version_id)
+        bare.sort(key=lambda hit: hit.valid_from or hit.system_from, reverse=True)
+        wanted = set(question.require([hit.text_sha256 for hit in bare]))
+        if wanted:
+            missing = {hit.text_sha256: hit.version_id for hit in bare if hit.text_sha256 in wanted}
+            texts = await search_memory.texts(self._session, list(missing.values()))
+            raise Unembedded({sha256: texts[version].text for sha256, version in missing.items()})
         self.without_embedding = len(bare)
-        vector, vectors = question.vector, question.recomputed
         return [
             [
-                replace(hit, similarity=float(vector @ vectors[hit.text_sha256]))
-                if hit.similarity is None and hit.text_sha256 in vectors
-                else hit
+                replace(hit, similarity=question.similarity(hit.text_sha256)) if hit.similarity is None else hit
                 for hit in hits
             ]
             for hits in found

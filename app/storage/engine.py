@@ -1,7 +1,7 @@
 """The pool of connections, and the two ways to use one: read a snapshot, or write one stamped transaction."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from enum import Enum
@@ -90,13 +90,7 @@ class Session:
     ) -> Sequence[Sequence[Any]]:
         """Rows as the driver gives them, to be read by position: for the statements of every retrieval. Some of them
         give a hundred rows, and what SQLAlchemy does for a row costs more than what the driver does."""
-        sql, names = _positional(statement)
-        values = [parameters[name] for name in names]
-        connection = self._connection.sync_connection
-        assert connection is not None
-        if connection.dispatch.before_cursor_execute:
-            connection.dispatch.before_cursor_execute(connection, None, sql, values, None, False)
-        driver: Any = connection.connection.driver_connection
+        driver, sql, values = self._driver(statement, parameters)
         if plans is not self._plans:
             mode, scans = plans.value
             await driver.execute(f"SET LOCAL plan_cache_mode = {mode}; SET LOCAL enable_seqscan = {scans}")
@@ -122,12 +116,30 @@ class Session:
         """Make everything so far durable, now rather than when the block ends. Nothing may follow."""
         await self._connection.commit()
 
-    async def stream(self, statement: Executable, parameters: Mapping[str, Any]) -> AsyncIterator[Sequence[AnyRow]]:
-        """Rows in batches through a server-side cursor: constant memory."""
-        result = await self._connection.stream(statement, parameters, execution_options={"yield_per": _BATCH})
-        # Said twice: an AsyncResult does not know of `yield_per` and would fetch all rows as one batch.
-        async for batch in result.partitions(_BATCH):
-            yield batch
+    async def stream(
+        self, statement: TextClause, parameters: Mapping[str, Any]
+    ) -> AsyncGenerator[Sequence[Sequence[Any]], None]:
+        """Batches of rows, to be read by position, through a cursor: constant memory. The database reads the next batch
+        while one is worked on, so nothing else can be asked of the session meanwhile; close the generator."""
+        driver, sql, values = self._driver(statement, parameters)
+        cursor = await driver.cursor(sql, *values)
+        coming = asyncio.ensure_future(cursor.fetch(_BATCH))
+        try:
+            while batch := await coming:
+                coming = asyncio.ensure_future(cursor.fetch(_BATCH))
+                yield batch
+        finally:
+            await asyncio.gather(coming, return_exceptions=True)
+
+    def _driver(self, statement: TextClause, parameters: Mapping[str, Any]) -> tuple[Any, str, list[Any]]:
+        """The driver's own connection, and the statement as it takes it. Listeners of the engine hear of it."""
+        sql, names = _positional(statement)
+        values = [parameters[name] for name in names]
+        connection = self._connection.sync_connection
+        assert connection is not None
+        if connection.dispatch.before_cursor_execute:
+            connection.dispatch.before_cursor_execute(connection, None, sql, values, None, False)
+        return connection.connection.driver_connection, sql, values
 
 
 @cache

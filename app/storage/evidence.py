@@ -1,6 +1,7 @@
 """The chained evidence: appended by the sequencer, streamed by the verifier, looked up by those who may see it."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -68,8 +69,9 @@ _STREAM = text(
 async def stream(session: Session, first: int = -(2**63), last: int = 2**63 - 1) -> AsyncGenerator[list[Entry], None]:
     """Entries by sequence, in batches; all that the column can hold, since an edit may put one anywhere."""
     parameters = {"organisation": session.organisation, "first": first, "last": last}
-    async for batch in session.stream(_STREAM, parameters):
-        yield [Entry._make(row) for row in batch]
+    async with aclosing(session.stream(_STREAM, parameters)) as batches:
+        async for batch in batches:
+            yield list(map(Entry._make, batch))
 
 
 _COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id"

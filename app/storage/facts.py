@@ -58,7 +58,6 @@ class Family(Generic[V]):
         no period of no length stays."""
         if ids:
             named = {"organisation": session.organisation, "stamp": session.stamp, "ids": list(ids)}
-            await session.run(self._withdraw, named)
             await session.run(self._close, named)
 
     async def insert(self, session: WriteSession, portions: Sequence[tuple[UUID, Portion[V]]], **owner: Any) -> None:
@@ -181,17 +180,11 @@ class Family(Generic[V]):
         )
 
     @property
-    def _withdraw(self) -> TextClause:
-        return text(
-            f"DELETE FROM {self.table} f WHERE {tenant('f')} AND f.id = ANY(CAST(:ids AS uuid[])) "
-            "AND f.system_from = :stamp"
-        )
-
-    @property
     def _close(self) -> TextClause:
+        chosen = f"{believed_now('f')} AND f.id = ANY(CAST(:ids AS uuid[]))"
         return text(
-            f"UPDATE {self.table} f SET system_to = :stamp WHERE {believed_now('f')} "
-            "AND f.id = ANY(CAST(:ids AS uuid[]))"
+            f"WITH never_seen AS (DELETE FROM {self.table} f WHERE {chosen} AND f.system_from = :stamp) "
+            f"UPDATE {self.table} f SET system_to = :stamp WHERE {chosen} AND f.system_from < :stamp"
         )
 
     @property

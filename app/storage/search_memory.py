@@ -54,11 +54,8 @@ def _leg(owners: Owners, present: bool, asked: bool) -> TextClause:
         if asked
         else "NULL"
     )
-    accessed = (
-        "a.system_to IS NULL"
-        if present
-        else ("a.system_from <= :known_at AND (a.system_to IS NULL OR a.system_to > :known_at)")
-    )
+    # A count stands until the next one: the last before the point is found at once, however often it was used since.
+    accessed = "a.system_to IS NULL" if present else "a.system_from <= :known_at ORDER BY a.system_from DESC LIMIT 1"
     return text(
         f"""
         SELECT m.organisation_id, m.id, m.memory_id, m.subject_id, m.group_id, m.space_id, m.text_sha256, m.tokens,

@@ -13,7 +13,7 @@ from tests.benchmarks.floor import connect
 from tests.benchmarks.measure import Row, median
 from tests.benchmarks.store import Organisation
 
-RECORDS = 20_000
+RECORDS = 40_000
 _BARE = """
 CREATE SCHEMA IF NOT EXISTS floor;
 CREATE TABLE floor.chain (sequence bigint PRIMARY KEY, id uuid NOT NULL, payload bytea NOT NULL,
@@ -36,7 +36,7 @@ def record(organisation: UUID, number: int) -> dict[str, object]:
     """A record of the size and shape of a retrieval's."""
     return {
         "category": "context_attribution",
-        "attributionId": str(new_id()),
+        "id": str(new_id()),
         "requestId": str(new_id()),
         "organisationId": str(organisation),
         "userId": str(new_id()),
@@ -57,7 +57,7 @@ async def chain(parts: Services, owner_url: str, organisation: Organisation) -> 
     connection = await connect(owner_url)
     try:
         await connection.execute(_BARE)
-        await connection.execute(_ENQUEUE, id, [UUID(str(item["attributionId"])) for item in records], payloads)
+        await connection.execute(_ENQUEUE, id, [UUID(str(item["id"])) for item in records], payloads)
         await connection.execute("ANALYZE attribution_queue")
         key_id = parts.keys.current_id
         key = parts.keys.organisation_key(id, key_id)

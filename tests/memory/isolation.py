@@ -37,6 +37,8 @@ TICK = timedelta(microseconds=1)
 SHARED = 20
 STEMS = ("ann", "an", "ann1", "ann12", "a", "anna@example.org", "%", "_", "ＡＮＮ", "ánn", "a\u0301nn", "аnn", "Straße")
 SPACES = ("/", "project", "beside", "own", "theirs")
+#: Where subjects and groups are at home: mostly together, so that memberships matter.
+HOMES = (*SPACES, "project", "project", "/")
 WORDS = ("tea", "coffee", "milk", "sugar")
 
 
@@ -130,13 +132,13 @@ class Village:
         async with self.world.parts.database.write(self.world.organisation) as session:
             for name in names:
                 if name not in self.subjects:
-                    space = chance.choice(SPACES)
+                    space = chance.choice(HOMES)
                     self.ids["subject", name] = (await ensure_subject(session, name, self.spaces[space])).id
                     self.subjects[name] = space
             for key in keys:
                 if key not in self.groups:
                     # Named like the subjects, so that a mix-up of kinds would show.
-                    group = Group(new_id(), key, key, self.spaces[space := chance.choice(SPACES)])
+                    group = Group(new_id(), key, key, self.spaces[space := chance.choice(HOMES)])
                     await subjects.create_group(session, group)
                     self.groups[key], self.ids["group", key] = space, group.id
             for _ in range(chance.randrange(3, 7)):

@@ -55,6 +55,7 @@ memberships = Table(
     Column("verified", Boolean, nullable=False),
     *both_clocks(),
     Index("memberships_fact_idx", "organisation_id", "membership_id", "system_from"),
+    Index("memberships_current_idx", "organisation_id", "membership_id", postgresql_where="system_to IS NULL"),
     Index("memberships_subject_idx", "organisation_id", "subject_id"),
 )
 
@@ -91,6 +92,8 @@ memory_versions = Table(
     Column("revision", Integer, nullable=False),
     *both_clocks(),
     Index("memory_versions_fact_idx", "organisation_id", "memory_id", "system_from"),
+    # What is believed now is found at once, however long the history.
+    Index("memory_versions_current_idx", "organisation_id", "memory_id", postgresql_where="system_to IS NULL"),
     Index(
         "memory_versions_subject_idx",
         "organisation_id",
@@ -140,6 +143,7 @@ memory_accesses = Table(
     Column("count", BigInteger, nullable=False),
     instant("system_from", primary_key=True),
     *system_period()[1:],
+    Index("memory_accesses_current_idx", "organisation_id", "memory_id", postgresql_where="system_to IS NULL"),
 )
 
 #: By text, so that no text is embedded twice; `system_from` is when the vector was attached.
