@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 from uuid import UUID
 
+import structlog
 import typer
 from pydantic import ValidationError
 from rich.console import Console
@@ -30,6 +31,8 @@ from app.server.status import read_status
 from app.serving import announcement, require_free, run_server
 from app.settings import PREFIX, Settings
 from app.storage import tenancy
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -56,6 +59,11 @@ def main() -> None:
     except (MunimentError, EmbeddedPostgresError, ValueError, OSError) as error:
         err.print(f"muniment: {_sentence(error)}", style="red", soft_wrap=True, markup=False)
         sys.exit(1)
+    except Exception as error:
+        # A fault of ours. Its text may hold what users wrote, so only its kind is shown.
+        log.error("command.failed", exc_info=error)
+        err.print(f"muniment: an internal error ({type(error).__name__})", style="red", soft_wrap=True, markup=False)
+        sys.exit(70)
 
 
 def _end_as_on_interrupt() -> None:
@@ -246,7 +254,16 @@ def import_history(
     file: Annotated[Path, typer.Argument(help="JSON lines: kind, fact, op, system, from, to, text …", exists=True)],
     organisation: Annotated[UUID, typer.Option(help="A new organisation to import into.")],
 ) -> None:
-    """Move facts in that come with system times of their own, strictly increasing, into a new organisation."""
+    """Move facts in that come with system times of their own, strictly increasing, into a new organisation.
+
+    One JSON object a line. `op` is assert, update (only where something is believed), retract or erase; `from` and
+    `to` bound the valid period, null or absent is open; `kind` is memory (the default) or document. Optional: title,
+    tags, url, etag for documents; subject, importance, confidence, epistemicStatus, transformType, tags for memories.
+
+    {"fact": "tea", "op": "assert", "system": "2026-01-01T09:00:00Z", "from": "2026-01-01T00:00:00Z", "text": "Tea"}
+
+    {"fact": "tea", "op": "retract", "system": "2026-02-01T09:00:00Z", "from": "2026-02-01T00:00:00Z"}
+    """
 
     async def work(parts: Services) -> None:
         run = HistoryImport(
@@ -292,6 +309,7 @@ def verify_chain_(organisation: Organisation = ORGANISATION) -> None:
                 parts.keys,
                 parts.heads,
                 organisation,
+                adopt=True,
                 progress=lambda checked: progress.update(task, completed=checked),
             )
         out.print(verdict.verdict.value)

@@ -66,6 +66,8 @@ def _shown(error: GraphQLError, execution: ExecutionContext) -> MunimentError:
         code = cause.code if isinstance(cause, MunimentError) else Code.BAD_USER_INPUT
         place = blamed(error, execution.schema._schema, execution.graphql_document, execution.variables)
         return MunimentError(code, error.message, field or place)
+    if error.path is None and isinstance(cause, ValueError):
+        return bad_input("a value in the document cannot be read")  # such as a number of thousands of digits
     if isinstance(cause, MunimentError):
         return cause
     if cause is None and _in_document(error):

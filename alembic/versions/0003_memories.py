@@ -88,13 +88,12 @@ def upgrade() -> None:
         sa.CheckConstraint("subject_id IS NULL OR group_id IS NULL", name=op.f("memories_one_owner_check")),
         sa.PrimaryKeyConstraint("organisation_id", "id", name=op.f("memories_pkey")),
     )
-    op.create_index(
-        "memories_subject_idx",
-        "memories",
-        ["organisation_id", "subject_id"],
-        unique=False,
-        postgresql_where="subject_id IS NOT NULL",
-    )
+    for name, column, where in (
+        ("memories_subject_idx", "subject_id", "subject_id IS NOT NULL"),
+        ("memories_group_idx", "group_id", "group_id IS NOT NULL"),
+        ("memories_space_idx", "space_id", "subject_id IS NULL AND group_id IS NULL"),
+    ):
+        op.create_index(name, "memories", ["organisation_id", column, "id"], unique=False, postgresql_where=where)
     op.create_table(
         "memory_accesses",
         sa.Column("organisation_id", sa.Uuid(), nullable=False),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.domain.canonical import canonical
 from app.domain.errors import Code, MunimentError, bad_input
-from app.domain.instant import format_instant
+from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import Permission, Principal, parse_id
 from app.providers.ids import new_id
 from app.storage import evidence, memories, permissions, queue
@@ -128,7 +128,10 @@ async def _visible(session: Session, principal: Principal, row: Any | None) -> A
 
 
 def _attribution(row: Any) -> Attribution:
-    return Attribution(row.id, row.sequence, row.queued_at, json.loads(row.payload))
+    record = json.loads(row.payload)
+    # The time that is under the MAC, not the row's own.
+    issued = record.get("issuedAt")
+    return Attribution(row.id, row.sequence, parse_instant(issued) if issued else row.queued_at, record)
 
 
 def _is_text(value: str) -> bool:

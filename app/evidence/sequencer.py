@@ -10,6 +10,7 @@ import structlog
 from app.domain.chain import Head, append
 from app.providers.head_file import HeadFile, HeadFileError
 from app.providers.keyring import KeyRing
+from app.providers.private_file import PrivateFileError
 from app.storage import evidence, queue
 from app.storage.engine import Database, Session
 
@@ -73,6 +74,15 @@ class Sequencer:
             if not events:
                 return 0
             whole = await self._reaches_recorded_head(session)
+            chained = await evidence.chained(session, [event.id for event in events])
+            if chained:
+                # Only a hand in the database can queue an event twice. It is in the chain; the others must not wait.
+                log.error("sequencer.queued_again", organisation=str(organisation), ids=sorted(map(str, chained)))
+                await queue.remove(session, [event.position for event in events if event.id in chained])
+                events = [event for event in events if event.id not in chained]
+            if not events:
+                await session.commit()
+                return 0
             entries = append(
                 organisation, await evidence.head(session), [event.payload for event in events], key, key_id
             )
@@ -84,7 +94,10 @@ class Sequencer:
         # Outside the transaction: a head on disk that the database does not hold would read as a truncated chain.
         if whole:
             last = Head(entries[-1].sequence, entries[-1].mac)
-            await asyncio.to_thread(self._heads.advance, organisation, last, key_id)
+            try:
+                await asyncio.to_thread(self._heads.advance, organisation, last, key_id)
+            except (HeadFileError, PrivateFileError, OSError):
+                log.exception("sequencer.head_not_recorded", organisation=str(organisation))
         return len(entries)
 
     async def _reaches_recorded_head(self, session: Session) -> bool:
@@ -95,7 +108,10 @@ class Sequencer:
         except HeadFileError:
             log.exception("sequencer.head_unreadable", organisation=str(session.organisation))
             return False
-        if recorded is None or await evidence.mac_at(session, recorded.sequence) == recorded.mac:
+        if recorded is None:
+            # Right before the first entry. Later it means that the file was taken away: it is not made anew in silence.
+            return (await evidence.head(session)).sequence == 0
+        if await evidence.mac_at(session, recorded.sequence) == recorded.mac:
             return True
         log.error("sequencer.chain_cut", organisation=str(session.organisation), recorded=recorded.sequence)
         return False

@@ -13,6 +13,7 @@ from app.domain.chain import Head, Outcome, Verdict, Verifier
 from app.providers.head_file import HeadFile, HeadFileError, HeadKeyMissing
 from app.providers.ids import new_id
 from app.providers.keyring import KeyRing
+from app.providers.private_file import PrivateFileError
 from app.storage import evidence
 from app.storage.engine import Database
 
@@ -35,11 +36,15 @@ async def verify_chain(
     organisation: UUID,
     *,
     requested_by: UUID | None = None,
+    adopt: bool = False,
     progress: Callable[[int], None] = lambda checked: None,
 ) -> Verdict:
-    """Constant memory: entries are streamed. The run itself is recorded. `progress` is told the records checked."""
+    """Constant memory: entries are streamed. The run itself is recorded. `progress` is told the records checked.
+
+    `adopt`: an operator vouches for a valid chain whose recorded head is missing; its end is recorded from now on.
+    """
     started = datetime.now(UTC)
-    verdict = await _check(database, keys, heads, organisation, progress)
+    verdict = await _check(database, keys, heads, organisation, adopt, progress)
     async with database.unstamped(organisation) as session:
         await evidence.record_verification(
             session,
@@ -54,7 +59,12 @@ async def verify_chain(
 
 
 async def _check(
-    database: Database, keys: KeyRing, heads: HeadFile, organisation: UUID, progress: Callable[[int], None]
+    database: Database,
+    keys: KeyRing,
+    heads: HeadFile,
+    organisation: UUID,
+    adopt: bool,
+    progress: Callable[[int], None],
 ) -> Verdict:
     # Read before the snapshot: the chain only grows, so it must reach at least this far.
     head, doubt = await asyncio.to_thread(_recorded_head, heads, organisation)
@@ -70,9 +80,12 @@ async def _check(
     verdict = verifier.finish()
     if doubt is not None and _SEVERITY[doubt.verdict] > _SEVERITY[verdict.verdict]:
         return replace(doubt, checked_records=verdict.checked_records)
-    if doubt is None and verdict.verdict is Outcome.VALID and verdict.checked_records:
+    if doubt is None and verdict.verdict is Outcome.VALID and verdict.checked_records and (head is not None or adopt):
         # Killed between a commit and its head, a sequencer leaves the head behind; what is valid now may be held to.
-        await asyncio.to_thread(heads.advance, organisation, verifier.head, last_key_id)
+        try:
+            await asyncio.to_thread(heads.advance, organisation, verifier.head, last_key_id)
+        except (HeadFileError, PrivateFileError, OSError):
+            log.exception("verification.head_not_recorded", organisation=str(organisation))
     if head is None and verdict.verdict is Outcome.VALID and verdict.checked_records:
         return replace(verdict, reason=f"{verdict.reason} No head is recorded here, so a missing end cannot be told.")
     return verdict

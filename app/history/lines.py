@@ -4,19 +4,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from app.domain.errors import MunimentError, bad_input
-from app.domain.instant import parse_instant
+from app.domain.instant import FIRST, parse_instant
 from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.temporal import Assert, Erase, Op, Period, Retract, Update
+from app.ingestion.runner import MAX_KEY_BYTES
 from app.memory.people import check_name
 from app.memory.revision import Changes
 from app.providers.parsers.registry import clean
 
 V = TypeVar("V")
+E = TypeVar("E", bound=StrEnum)
+
+#: After these an organisation's clock still has room on both sides.
+EARLIEST, LATEST = FIRST + timedelta(days=1), datetime(9000, 1, 1, tzinfo=UTC)
 
 
 class FactKind(StrEnum):
@@ -92,6 +97,10 @@ def at_line(number: int) -> Iterator[None]:
         if number == 0 or error.message.startswith("line "):
             raise
         raise MunimentError(error.code, f"line {number}: {error.message}", error.field) from error
+    except RecursionError as error:
+        raise bad_input(f"line {number}: nested too deep") from error
+    except json.JSONDecodeError as error:
+        raise bad_input(f"line {number}: not a JSON object ({error.msg})") from error
     except ValueError as error:
         raise bad_input(f"line {number}: {error}") from error
 
@@ -109,9 +118,9 @@ def parse_line(record: Any, number: int = 0) -> Line:
         if not isinstance(record.get(name), str) or not record[name]:
             raise bad_input(f"{name} must be a string that holds something", name)
     line = Line(
-        kind=FactKind(record.get("kind", "memory")),
+        kind=_one_of(FactKind, record.get("kind", "memory"), "kind"),
         fact=_clean(record["fact"], "fact"),
-        verb=Verb(record["op"]),
+        verb=_one_of(Verb, record["op"], "op"),
         system=parse_instant(record["system"], "system"),
         period=Period(_bound(record, "from"), _bound(record, "to")),
         value={
@@ -123,8 +132,19 @@ def parse_line(record: Any, number: int = 0) -> Line:
     return line
 
 
+def _one_of(kinds: type[E], value: object, name: str) -> E:
+    for kind in kinds:
+        if kind.value == value:
+            return kind
+    raise bad_input(f"{name} is one of {', '.join(kinds)}", name)
+
+
 def _check(line: Line) -> None:
     """What the types do not say."""
+    if not EARLIEST < line.system < LATEST:
+        raise bad_input("a system time lies between the years 1 and 9000", "system")
+    if len(line.fact.encode()) > MAX_KEY_BYTES:
+        raise bad_input(f"at most {MAX_KEY_BYTES} bytes", "fact")
     if line.verb in {Verb.ASSERT, Verb.UPDATE} and "text" not in line.value:
         raise bad_input("what is asserted or updated needs a text", "text")
     if line.kind is FactKind.MEMORY:

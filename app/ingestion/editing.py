@@ -1,20 +1,23 @@
 """Correcting and retracting documents by hand: the same plan and the same write as when a source is read."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from app.domain.document import DocumentFacts
 from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.instant import format_instant, parse_instant
 from app.domain.memory import TransformType
 from app.domain.principal import Permission, Principal, parse_id
 from app.domain.temporal import ALWAYS, Period, Retract, Timeline, applied, clip, update_fact
+from app.identity.once import Outcome, check_client_key, done, once
 from app.identity.spaces import permitted
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
-from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_batch
+from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
 from app.providers.parsers.registry import clean, parse_text
 from app.storage import documents, reading, sources
 from app.storage.engine import Database
@@ -46,9 +49,11 @@ class Editor:
         *,
         title: str | None = None,
         expected: datetime | None = None,
+        client_key: str | None = None,
     ) -> StoredDocument:
-        """The same valid period, another text: only where the document is believed to be anything. The version that is
-        believed from there on."""
+        """The same valid period, another text: only where the document is believed to be anything. What was believed
+        right after, of the first part of the period that holds."""
+        check_client_key(client_key)
         for value, most, field in ((text, MAX_TEXT, "text"), (title or "", MAX_TITLE, "title")):
             if len(value) > most or clean(value)[1]:
                 raise bad_input(f"at most {most} characters, without NUL or lone surrogates", field)
@@ -73,22 +78,45 @@ class Editor:
                     after = update_fact(after, piece, facts)
             return after, contents
 
-        document = await self._edit(principal, id, revised, period, expected)
+        call = {"correctDocument": id, "text": text, "title": title, "period": str(period)}
+        document, known_at = await self._edit(principal, id, revised, period, expected, call, client_key)
         async with self.database.snapshot(principal.organisation) as session:
-            found = await reading.document_from(session, document, period)
+            found = await reading.document_from(session, document, period, known_at)
         if found is None:
-            raise MunimentError(Code.CONFLICT, "the document was retracted by somebody else meanwhile")
+            raise document_not_found()
         return found
 
     async def retract(
-        self, principal: Principal, id: str, period: Period = ALWAYS, *, expected: datetime | None = None
+        self,
+        principal: Principal,
+        id: str,
+        period: Period = ALWAYS,
+        *,
+        expected: datetime | None = None,
+        client_key: str | None = None,
     ) -> UUID:
         """The document is no longer believed to hold in the period."""
-        return await self._edit(
-            principal, id, lambda before, _source: (applied(before, Retract(period)), {}), period, expected
-        )
+        check_client_key(client_key)
 
-    async def _edit(self, principal: Principal, id: str, edit: Edit, period: Period, expected: datetime | None) -> UUID:
+        def without(
+            before: Timeline[DocumentFacts], _source: StoredSource
+        ) -> tuple[Timeline[DocumentFacts], dict[Cut, Content]]:
+            return applied(before, Retract(period)), {}
+
+        call = {"retractDocument": id, "period": str(period)}
+        return (await self._edit(principal, id, without, period, expected, call, client_key))[0]
+
+    async def _edit(
+        self,
+        principal: Principal,
+        id: str,
+        edit: Edit,
+        period: Period,
+        expected: datetime | None,
+        call: Mapping[str, Any],
+        client_key: str | None,
+    ) -> tuple[UUID, datetime]:
+        """(the document, when it was written)."""
         document = parse_id(id)
         for _ in range(ATTEMPTS):
             async with self.database.snapshot(principal.organisation) as session:
@@ -98,6 +126,9 @@ class Editor:
                 await permitted(
                     session, principal, Permission.WRITE, space_id=place.space_id, missing=document_not_found()
                 )
+                made = await done(session, principal, client_key, call)
+                if made is not None:
+                    return document, parse_instant(made["knownAt"])
                 source = await sources.source_by_id(session, place.source_id)
                 if source is None:
                     raise document_not_found()
@@ -110,19 +141,30 @@ class Editor:
             after, contents = await asyncio.to_thread(edit, before, source)
             if not contents_needed(before, after) <= contents.keys():
                 raise gone_wrong()
+            wanted = [Wanted(place.external_key, after, continues=before)]
             try:
-                await write_batch(
-                    self.database,
-                    principal.organisation,
-                    source,
-                    [Wanted(place.external_key, after, continues=before)],
-                    contents,
-                    embed=self.embed,
-                )
+                made = await self._write(principal, source, wanted, contents, call, client_key)
             except Moved:
                 continue
-            return document
+            return document, parse_instant(made["knownAt"])
         raise gone_wrong()
+
+    async def _write(
+        self,
+        principal: Principal,
+        source: StoredSource,
+        wanted: Sequence[Wanted],
+        contents: Mapping[Cut, Content],
+        call: Mapping[str, Any],
+        client_key: str | None,
+    ) -> dict[str, Any]:
+        async with self.database.write(principal.organisation) as session:
+
+            async def work() -> Outcome:
+                await write_in(session, source, wanted, contents, embed=self.embed)
+                return Outcome({"knownAt": format_instant(session.stamp)})
+
+            return await once(session, principal, client_key, call, work)
 
     def _content(self, name: str, text: str, title: str | None, source: StoredSource) -> Content:
         parsed = parse_text(name, text)

@@ -28,6 +28,8 @@ from app.storage.sources import StoredSource
 
 T = TypeVar("T")
 
+#: A document's name at its source is a key of an index.
+MAX_KEY_BYTES = 2000
 #: Documents of one write. The clock is held for one batch at a time.
 BATCH = 64
 
@@ -68,7 +70,7 @@ class Ingestion:
     embed: bool
 
     async def run(self, drafts: Iterable[Draft], report: Report, progress: Progress = lambda count: None) -> None:
-        for batch in _batches(drafts, BATCH):
+        for batch in _batches(_nameable(drafts, report), BATCH):
             await self._batch(batch, report)
             report.seen += len(batch)
             progress(len(batch))
@@ -185,6 +187,19 @@ def _since(before: Timeline[DocumentFacts], period: Period, read_at: datetime) -
     edges = [edge for portion in before for edge in (portion.period.start, portion.period.end) if edge is not None]
     overtaken = any(period.start is None or period.start < edge <= read_at for edge in edges)
     return Period(read_at, period.end) if overtaken else period
+
+
+def _nameable(drafts: Iterable[Draft], report: Report) -> Iterator[Draft]:
+    """What can be told apart by its name; the others are reported, and stop nothing."""
+    seen: set[str] = set()
+    for draft in drafts:
+        if draft.external_key in seen:
+            report.failures[draft.external_key] = "Another file has the same name here."
+        elif len(draft.external_key.encode()) > MAX_KEY_BYTES:
+            report.failures[draft.external_key[:200] + "…"] = f"Its name is longer than {MAX_KEY_BYTES} bytes."
+        else:
+            seen.add(draft.external_key)
+            yield draft
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -11,8 +11,8 @@ from app.domain.instant import format_instant
 from app.domain.memory import membership_id, pseudonym
 from app.domain.principal import Permission, Principal
 from app.domain.temporal import Assert, Op, Period, Retract
+from app.identity.once import Outcome, check_client_key, once
 from app.identity.spaces import named_space, permitted
-from app.memory.once import Outcome, check_client_key, once
 from app.providers.ids import new_id
 from app.storage import queue, subjects
 from app.storage.engine import Database, WriteSession

@@ -6,7 +6,7 @@ from uuid import UUID
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Permission, Principal
 from app.domain.temporal import Assert, Period, applied, at
-from app.memory.once import Outcome, check_client_key, once
+from app.identity.once import Outcome, check_client_key, once
 from app.memory.resolve import Named, known_memory, resolve_owner
 from app.memory.revision import Changes
 from app.memory.writing import Writer

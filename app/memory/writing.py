@@ -11,7 +11,7 @@ from app.domain.instant import format_instant, parse_instant
 from app.domain.memory import MemoryFacts, Owner
 from app.domain.principal import Permission, Principal
 from app.domain.temporal import ALWAYS, Assert, Period, Retract, Row, Timeline, applied, clip, update_fact
-from app.memory.once import Outcome, check_client_key, once
+from app.identity.once import Outcome, check_client_key, once
 from app.memory.resolve import Named, known_memory, memory_not_found, resolve_owner
 from app.memory.revision import Changes, Reviser, Vector
 from app.providers.ids import new_id

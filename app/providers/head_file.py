@@ -6,6 +6,8 @@ write the folder from putting back an older file: keep the folder where the data
 
 import hmac
 import json
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
@@ -48,10 +50,16 @@ class HeadFile:
         """
         path = self.path(organisation)
         try:
-            with path.open("rb") as file:
+            # Neither a link nor a pipe put in its place may be followed or waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with open(descriptor, "rb") as file:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise HeadFileError(f"{path} is not a head file")
                 content = file.read(_MAX_FILE_BYTES)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise HeadFileError(f"{path} cannot be read: {error.strerror}") from error
         return self._opened(path, organisation, content)
 
     def advance(self, organisation: UUID, head: Head, key_id: str) -> Head:

@@ -33,6 +33,14 @@ async def head(session: Session) -> Head:
     return EMPTY if row is None else Head(row.sequence, row.mac)
 
 
+_CHAINED = text(f"SELECT e.id FROM evidence e WHERE {tenant('e')} AND e.id = ANY(CAST(:ids AS uuid[]))")
+
+
+async def chained(session: Session, ids: Sequence[UUID]) -> set[UUID]:
+    """Of these records, the ones that the chain holds already."""
+    return {row.id for row in await session.rows(_CHAINED, {"organisation": session.organisation, "ids": list(ids)})}
+
+
 _MAC_AT = text(f"SELECT e.mac FROM evidence e WHERE {tenant('e')} AND e.sequence = :sequence")
 
 

@@ -49,7 +49,7 @@ _VERSION = f"""
     WHERE {tenant("v")} AND v.document_id = :document
     """
 _AT = text(f"{_VERSION} AND {known('v')} AND {valid('v')}")
-_FROM = text(f"{_VERSION} AND {believed_now('v')} AND {valid_within('v')} ORDER BY v.valid_from NULLS FIRST LIMIT 1")
+_FROM = text(f"{_VERSION} AND {known('v')} AND {valid_within('v')} ORDER BY v.valid_from NULLS FIRST LIMIT 1")
 _CLOCK = text(f"SELECT c.system_at, greatest(now(), c.system_at) AS now FROM organisation_clocks c WHERE {tenant('c')}")
 
 
@@ -82,8 +82,8 @@ async def document_at(
     return None if row is None else StoredDocument(*row)
 
 
-async def document_from(session: Session, document: UUID, period: Period) -> StoredDocument | None:
-    """What is believed now of the first part of a period in which the document holds."""
+async def document_from(session: Session, document: UUID, period: Period, known_at: datetime) -> StoredDocument | None:
+    """What was believed of the first part of a period in which the document holds."""
     row = await session.row(
         _FROM,
         {
@@ -91,6 +91,7 @@ async def document_from(session: Session, document: UUID, period: Period) -> Sto
             "document": document,
             "start": period.start,
             "end": period.end,
+            "known_at": known_at,
         },
     )
     return None if row is None else StoredDocument(*row)

@@ -20,9 +20,13 @@ from app.storage.scope import Scope, believed_now, tenant, visible
 class Owners(Enum):
     """Whose memories a part of the leg reads: equality of ids, always."""
 
-    SUBJECT = "m.subject_id = CAST(:owner AS uuid)"
-    GROUPS = "m.group_id = ANY(CAST(:owner AS uuid[]))"
-    SPACES = "m.subject_id IS NULL AND m.group_id IS NULL AND m.space_id = ANY(CAST(:owner AS uuid[]))"
+    SUBJECT = "{0}.subject_id = CAST(:owner AS uuid)"
+    GROUPS = "{0}.group_id = ANY(CAST(:owner AS uuid[]))"
+    SPACES = "{0}.subject_id IS NULL AND {0}.group_id IS NULL AND {0}.space_id = ANY(CAST(:owner AS uuid[]))"
+
+    def of(self, alias: str) -> str:
+        """The predicate on the rows of one alias."""
+        return self.value.format(alias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,19 @@ def _leg(owners: Owners, present: bool, asked: bool) -> TextClause:
     )
     # A count stands until the next one: the last before the point is found at once, however often it was used since.
     accessed = "a.system_to IS NULL" if present else "a.system_from <= :known_at ORDER BY a.system_from DESC LIMIT 1"
+    # The indexes of versions by owner are of those that are believed now. Those of identities hold for every point.
+    identities = (
+        ""
+        if present
+        else f"AND m.memory_id = ANY(ARRAY(SELECT o.id FROM memories o WHERE {tenant('o')} AND {owners.of('o')}))"
+    )
     return text(
         f"""
         SELECT m.organisation_id, m.id, m.memory_id, m.subject_id, m.group_id, m.space_id, m.text_sha256, m.tokens,
             m.importance, m.revision, m.valid_from, m.system_from, {similarity} AS similarity,
             coalesce((SELECT a.count FROM memory_accesses a WHERE {tenant("a")} AND a.memory_id = m.memory_id
                 AND {accessed}), 0) AS access_count
-        FROM memory_versions m WHERE {visible("m", present)} AND {owners.value}
+        FROM memory_versions m WHERE {visible("m", present)} AND {owners.of("m")} {identities}
         ORDER BY coalesce(m.valid_from, m.system_from) DESC, m.id LIMIT :limit
         """
     )

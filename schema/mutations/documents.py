@@ -6,7 +6,7 @@ import strawberry
 
 from app.domain.principal import Permission
 from schema.context import Info
-from schema.inputs.memory import Expected, ValidFrom, ValidTo, period
+from schema.inputs.memory import ClientKey, Expected, ValidFrom, ValidTo, period
 from schema.permissions import needs
 from schema.types.memory import Document
 
@@ -28,11 +28,18 @@ class DocumentMutations:
         valid_from: ValidFrom = None,
         valid_to: ValidTo = None,
         expected_system_from: Expected = None,
+        client_key: ClientKey = None,
     ) -> Document:
         services, principal = info.context.services, info.context.principal
         return Document.of(
             await services.editor.correct(
-                principal, str(id), text, period(valid_from, valid_to), title=title, expected=expected_system_from
+                principal,
+                str(id),
+                text,
+                period(valid_from, valid_to),
+                title=title,
+                expected=expected_system_from,
+                client_key=client_key,
             )
         )
 
@@ -45,9 +52,10 @@ class DocumentMutations:
         valid_from: ValidFrom = None,
         valid_to: ValidTo = None,
         expected_system_from: Expected = None,
+        client_key: ClientKey = None,
     ) -> strawberry.ID:
         services, principal = info.context.services, info.context.principal
         retracted = await services.editor.retract(
-            principal, str(id), period(valid_from, valid_to), expected=expected_system_from
+            principal, str(id), period(valid_from, valid_to), expected=expected_system_from, client_key=client_key
         )
         return strawberry.ID(str(retracted))

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable
 from datetime import timedelta
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.domain.errors import MunimentError
+from app.domain.errors import Code, MunimentError
 from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import Level, Permission
 from app.storage import documents
@@ -19,11 +20,11 @@ from tests.memory.conftest import HISTORY, Memories
 DOCUMENT = """query($id: ID!, $v: Instant, $k: Instant) { document(id: $id, asOf: $v, knownAt: $k) {
     id versionId sourceId spaceId externalId title text contentSha256 tags transformType validFrom validTo systemFrom
     systemTo } }"""
-CORRECT = """mutation($id: ID!, $text: String!, $title: String, $from: Instant, $to: Instant, $e: Instant) {
-    correctDocument(id: $id, text: $text, title: $title, validFrom: $from, validTo: $to, expectedSystemFrom: $e) {
-    id text title transformType validFrom validTo systemFrom } }"""
-RETRACT = """mutation($id: ID!, $from: Instant, $to: Instant, $e: Instant) {
-    retractDocument(id: $id, validFrom: $from, validTo: $to, expectedSystemFrom: $e) }"""
+CORRECT = """mutation($id: ID!, $text: String!, $title: String, $from: Instant, $to: Instant, $e: Instant, $k: String) {
+    correctDocument(id: $id, text: $text, title: $title, validFrom: $from, validTo: $to, expectedSystemFrom: $e,
+    clientKey: $k) { id text title transformType validFrom validTo systemFrom } }"""
+RETRACT = """mutation($id: ID!, $from: Instant, $to: Instant, $e: Instant, $k: String) {
+    retractDocument(id: $id, validFrom: $from, validTo: $to, expectedSystemFrom: $e, clientKey: $k) }"""
 JUNE = "2026-06-01T00:00:00.000000Z"
 JULY = "2026-07-01T00:00:00.000000Z"
 
@@ -135,6 +136,33 @@ async def test_the_same_text_again_changes_nothing(memory: Memories) -> None:
     assert len(await memory.history(id)) == 2
 
 
+async def test_a_clients_key_makes_a_call_count_once(memory: Memories) -> None:
+    id = await written(memory, ("One.", None, None))
+    first = (await memory.data(DOCUMENT, {"id": id}, None))["systemFrom"]
+    call = {"id": id, "text": "Two.", "e": first, "k": "correct"}
+    once, *others = await asyncio.gather(*(memory.data(CORRECT, call, None) for _ in range(10)))
+    assert all(other == once for other in others)
+    retraction = {"id": id, "from": JULY, "k": "retract"}
+    await memory.data(CORRECT, {"id": id, "text": "Three."}, None)
+    await memory.data(RETRACT, retraction, None)
+    rows = await memory.history(id)
+    assert [row["value"]["contentSha256"] for row in rows] == [
+        sha256(said.encode()).hexdigest() for said in ("One.", "Two.", "Three.", "Three.")
+    ]
+    # Again, though others have moved on: answered with what it did, and nothing done.
+    assert await memory.data(CORRECT, call, None) == once
+    assert await memory.data(RETRACT, retraction, None) == id
+    assert await memory.history(id) == rows
+    for query, other in (
+        (CORRECT, {**call, "text": "Four."}),
+        (CORRECT, {**call, "from": JUNE}),
+        (RETRACT, {"id": id, "k": "correct"}),
+        (RETRACT, {**retraction, "from": JUNE}),
+    ):
+        assert await memory.refusal(query, other) == ("CONFLICT", "clientKey")
+    assert await memory.refusal(RETRACT, {"id": id, "k": ""}) == ("BAD_USER_INPUT", "clientKey")
+
+
 async def test_an_older_last_change_is_a_conflict(memory: Memories) -> None:
     id = await written(memory, ("One.", None, None))
     first = (await memory.data(DOCUMENT, {"id": id}, None))["systemFrom"]
@@ -155,7 +183,7 @@ async def test_many_corrections_at_once_lose_none(memory: Memories) -> None:
     done = await asyncio.gather(*(memory.api.ask(CORRECT, {"id": id, "text": item}) for item in said))
     stored = [item["data"]["correctDocument"]["text"] for item in done if "errors" not in item]
     refused = [item["errors"][0]["extensions"] for item in done if "errors" in item]
-    assert {(item["code"], item["retryable"]) for item in refused} <= {("CONFLICT", True)}
+    assert {item["code"] for item in refused} <= {"CONFLICT"}
     assert stored
     rows = await memory.history(id)
     assert len(rows) == 1 + len(stored)
@@ -170,7 +198,7 @@ async def overtaken(reading: Awaitable[object]) -> bool:
     try:
         await reading
     except MunimentError as error:
-        if not error.retryable:
+        if error.code is not Code.CONFLICT:
             raise
         return True
     return False

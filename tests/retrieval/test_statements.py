@@ -87,9 +87,9 @@ async def test_a_question_of_many_common_words_under_a_filter_takes_a_bounded_nu
     """Every word is common in the space, and the filter leaves fewer chunks than a leg asks for."""
     common = [f"common{chr(97 + n)}{chr(97 + n)}" for n in range(20)]
     sections = "\n\n".join(f"# S{n}\n\n{' '.join(common)}" for n in range(FEW + 30))
-    await world.write("many.md", (sections, None, None), embed=False)
+    await world.write("many.md", (sections, None, None))
     issues = await world.add_source("issues", kind="issues")
-    await world.write("one.md", (" ".join(common), None, None), source=issues, embed=False)
+    await world.write("one.md", (" ".join(common), None, None), source=issues)
     await world.settle()
     few, _ = await count(world, common[0], source_kinds=["issues"])
     number, answer = await count(world, " ".join(common), source_kinds=["issues"])

@@ -68,7 +68,15 @@ memories = Table(
     Column("group_id", Uuid),
     Column("space_id", Uuid, nullable=False, comment="its own space, or that of its subject or group"),
     instant("system_from"),
-    Index("memories_subject_idx", "organisation_id", "subject_id", postgresql_where="subject_id IS NOT NULL"),
+    Index("memories_subject_idx", "organisation_id", "subject_id", "id", postgresql_where="subject_id IS NOT NULL"),
+    Index("memories_group_idx", "organisation_id", "group_id", "id", postgresql_where="group_id IS NOT NULL"),
+    Index(
+        "memories_space_idx",
+        "organisation_id",
+        "space_id",
+        "id",
+        postgresql_where="subject_id IS NULL AND group_id IS NULL",
+    ),
     CheckConstraint("subject_id IS NULL OR group_id IS NULL", name="one_owner"),
 )
 

@@ -11,7 +11,7 @@ from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Principal
 from app.providers.parsers.registry import clean
 from app.storage import client_keys
-from app.storage.engine import WriteSession
+from app.storage.engine import Session, WriteSession
 
 MAX_CLIENT_KEY = 128
 
@@ -42,12 +42,25 @@ async def once(
     """
     if key is None:
         return (await work()).value
-    fingerprint = hashlib.sha256(json.dumps(call, sort_keys=True, default=str).encode()).digest()
-    before = await client_keys.find(session, principal.id, key)
-    if before is not None:
-        if before[0] != fingerprint:
-            raise MunimentError(Code.CONFLICT, "this client key was used for another call", "clientKey")
-        return before[1]
+    made = await done(session, principal, key, call)
+    if made is not None:
+        return made
     outcome = await work()
-    await client_keys.store(session, principal.id, key, fingerprint, outcome.value, outcome.subject_id)
+    await client_keys.store(session, principal.id, key, _fingerprint(call), outcome.value, outcome.subject_id)
     return outcome.value
+
+
+async def done(
+    session: Session, principal: Principal, key: str | None, call: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What the call did when it was made with this key before. CONFLICT when the key was used for another call."""
+    before = None if key is None else await client_keys.find(session, principal.id, key)
+    if before is None:
+        return None
+    if before[0] != _fingerprint(call):
+        raise MunimentError(Code.CONFLICT, "this client key was used for another call", "clientKey")
+    return before[1]
+
+
+def _fingerprint(call: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(json.dumps(call, sort_keys=True, default=str).encode()).digest()
