@@ -34,8 +34,9 @@ def settings_rows() -> list[str]:
 
 
 def command_rows() -> list[str]:
-    """The table of commands as it should stand: the first sentence of each command's help."""
-    return [f"| `muniment {name}` | {' '.join(command.help.split())} |" for name, command in COMMANDS.items()]
+    """The table of commands as it should stand: the first paragraph of each command's help."""
+    first = {name: command.help.split("\n\n")[0] for name, command in COMMANDS.items()}
+    return [f"| `muniment {name}` | {' '.join(text.split())} |" for name, text in first.items()]
 
 
 def _rows(start: str) -> list[str]:

@@ -108,10 +108,7 @@ class Sequencer:
         except HeadFileError:
             log.exception("sequencer.head_unreadable", organisation=str(session.organisation))
             return False
-        if recorded is None:
-            # Right before the first entry. Later it means that the file was taken away: it is not made anew in silence.
-            return (await evidence.head(session)).sequence == 0
-        if await evidence.mac_at(session, recorded.sequence) == recorded.mac:
+        if recorded is None or await evidence.mac_at(session, recorded.sequence) == recorded.mac:
             return True
         log.error("sequencer.chain_cut", organisation=str(session.organisation), recorded=recorded.sequence)
         return False

@@ -266,9 +266,9 @@ async def test_a_text_is_found_before_its_embedding_exists_and_the_missing_ones_
     await world.write("late.txt", ("Refunds, a late note.", None, None))
     mixed = await world.ask("refunds")
     assert {item.code: item.count for item in mixed.limitations}[C.STALE_EMBEDDINGS] == 1
-    assert names(mixed)[-1] == "late.txt"
     await world.settle()
     after = await world.ask("refunds")
+    assert sorted(names(mixed)) == sorted(names(after))
     assert C.STALE_EMBEDDINGS not in codes(after)
     assert all(item.candidate.scores.vector > 0 for item in after.passages)
 
