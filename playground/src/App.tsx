@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react';
 import { ExploreView } from './explore/ExploreView';
-import { clearToken, isExpired, readToken, saveToken, takeTokenFromAddress } from './session/token';
+import { checkToken, clearToken, isExpired, readToken, saveToken, takeTokenFromAddress } from './session/token';
 import { Header } from './shell/Header';
 import { TokenBanner, type TokenProblem } from './shell/TokenBanner';
 import './shell/shell.css';
@@ -33,6 +33,11 @@ export function App() {
   }, [accept]);
 
   const onUnauthenticated = useCallback(() => setRejected(true), []);
+
+  useEffect(() => {
+    // The schema is read without a credential, so whether this one is believed is asked by itself, once.
+    if (token !== null) void checkToken(token).then((believed) => believed || onUnauthenticated());
+  }, [token, onUnauthenticated]);
   const problem: TokenProblem | null =
     token === null ? 'missing' : isExpired(token, Date.now()) ? 'expired' : rejected ? 'rejected' : null;
 

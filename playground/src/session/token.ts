@@ -45,3 +45,18 @@ export function isExpired(token: string, nowMs: number): boolean {
     return false;
   }
 }
+
+/** Whether the server believes the token; true when it could not be asked, so that nothing is said in error. */
+export async function checkToken(token: string): Promise<boolean> {
+  try {
+    const response = await fetch('/graphql', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body: JSON.stringify({ query: '{ me { id } }' }),
+    });
+    const body = (await response.json()) as { errors?: { extensions?: { code?: string } }[] };
+    return !body.errors?.some((error) => error.extensions?.code === 'UNAUTHENTICATED');
+  } catch {
+    return true;
+  }
+}
