@@ -13,7 +13,7 @@ from app.evidence.verification import verify_chain
 from tests.memory.conftest import CORRECT, MEMBER, REMEMBER, SUBJECT, Memories
 
 ANN = "ann.secret-name@example.org"
-TEXTS = ("Ann takes tea", "Ann takes coffee", "Ann has a dog", "Ann moved to Ghent")
+TEXTS = ("Xanthippe forgets tea", "Xanthippe forgets coffee", "Ann has a dog", "Ann moved to Ghent")
 
 
 async def chained(memory: Memories) -> list[dict[str, Any]]:
@@ -158,11 +158,11 @@ async def test_the_same_name_again_is_somebody_new(memory: Memories) -> None:
 
 async def test_forgetting_while_others_write_leaves_nothing_behind(memory: Memories, owner: asyncpg.Connection) -> None:
     """Whoever comes after the erasure makes somebody new; nothing half-written stays."""
-    first = await memory.remember("Ann takes tea", subjectId=ANN, validFrom=None)
+    first = await memory.remember("Xanthippe forgets tea", subjectId=ANN, validFrom=None)
 
     async def write(number: int) -> None:
         if number % 2:
-            await memory.api.ask(CORRECT, {"id": first["id"], "c": {"text": f"Ann takes coffee {number}"}})
+            await memory.api.ask(CORRECT, {"id": first["id"], "c": {"text": f"Xanthippe forgets coffee {number}"}})
         else:
             await memory.api.ask(
                 REMEMBER, {"i": {"text": f"Ann has a dog {number}", "subjectId": ANN, "spaceKey": "project"}}
@@ -189,5 +189,5 @@ async def test_forgetting_while_others_write_leaves_nothing_behind(memory: Memor
         )
     if await owner.fetchval("SELECT EXISTS (SELECT FROM subjects WHERE external_id = $1)", ANN):
         await memory.forget(ANN)
-    assert await holding(owner, [ANN, "Ann takes", "Ann has"]) == {}
+    assert await holding(owner, [ANN, "Xanthippe forgets", "Ann has"]) == {}
     await chained(memory)

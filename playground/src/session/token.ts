@@ -52,7 +52,7 @@ export async function checkToken(token: string): Promise<boolean> {
     const response = await fetch('/graphql', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query: '{ me { id } }' }),
+      body: JSON.stringify({ operationName: 'CheckToken', query: 'query CheckToken { me { id } }' }),
     });
     const body = (await response.json()) as { errors?: { extensions?: { code?: string } }[] };
     return !body.errors?.some((error) => error.extensions?.code === 'UNAUTHENTICATED');
