@@ -35,6 +35,8 @@ class Plans(Enum):
 
     #: For the values at hand, each time: a plan for any array of keys would be a guess.
     FRESH = ("force_custom_plan", "on")
+    #: The same, by an index wherever there is one: the overlap of two arrays costs far more than the planner thinks.
+    INDEXED = ("force_custom_plan", "off")
     #: Once for all values, for rows that are reached by their key: to plan them costs more than to run them. The plan
     #: may be older than most rows of its tables, so it must not rest on their being few.
     ONCE = ("force_generic_plan", "off")

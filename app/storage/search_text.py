@@ -86,7 +86,7 @@ async def search(
     rows = await session.fetch(
         _leg(scope.present),
         {**scope.parameters, "sources": list(sources), "keys": list(keys), "terms": terms, "limit": limit},
-        Plans.FRESH,
+        Plans.INDEXED,
     )
     return [Hit(*row) for row in rows]
 

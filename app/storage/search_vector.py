@@ -46,6 +46,6 @@ async def search(
     rows = await session.fetch(
         _exact(scope.present),
         {**scope.parameters, "sources": list(sources), "query": HalfVector(query), "model": model, "limit": limit},
-        Plans.FRESH,
+        Plans.INDEXED,
     )
     return [Hit(*row) for row in rows]
