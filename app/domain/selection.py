@@ -35,11 +35,31 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The parts of a passage's score. `vector` and `text` lie in [0, 1]; None means the leg gave no signal."""
+    """The parts of a passage's score. `vector` and `text` lie in [0, 1]; None means the leg gave no signal.
+
+    `rerank` is what a reranker said, on its own scale; it decides the order, never the score.
+    """
 
     vector: float | None = None
     text: float | None = None
     level_weight: float = 1.0
+    rerank: float | None = None
+
+
+class Relation(StrEnum):
+    """How a passage belongs to the ranked one that it was appended for."""
+
+    CALLS = "CALLS"
+    CALLED_BY = "CALLED_BY"
+    TESTED_BY = "TESTED_BY"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """`to` is the id of the ranked chunk that calls, is called by or is tested by this one."""
+
+    to: UUID
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +77,7 @@ class Candidate:
     scores: Scores
     score: float = 0.0
     tokens: int = 0
+    related: Related | None = None
 
 
 class Item(Protocol):

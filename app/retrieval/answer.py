@@ -49,6 +49,16 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
+class DegradedStage:
+    """An optional stage that was not entered, or failed. Milliseconds; `remaining` None without a latency budget."""
+
+    stage: str
+    reason: str
+    elapsed_ms: float
+    remaining_budget_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SearchMeta:
     """How the search ran. A stage that did not run has no timing."""
 
@@ -56,6 +66,7 @@ class SearchMeta:
     vector_mode: str
     candidates: int
     cache_hit: bool = False
+    degraded_stages: tuple[DegradedStage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,7 @@ class Answer:
     dropped_count: int
     attribution_id: UUID
     search: SearchMeta
+    trace_id: UUID | None = None
 
     @property
     def request_id(self) -> UUID:

@@ -111,4 +111,8 @@ def _parameters(parameters: Parameters) -> dict[str, Any]:
         "budgetStrategy": parameters.budget_strategy.value,
         "sourceKinds": None if parameters.source_kinds is None else list(parameters.source_kinds),
         "providers": None if parameters.providers is None else list(parameters.providers),
+        "tags": None if parameters.tags is None else list(parameters.tags),
+        "mmrLambda": None if parameters.mmr_lambda is None else fixed(parameters.mmr_lambda),
+        "latencyBudgetMs": parameters.latency_budget_ms,
+        "excludeRelated": parameters.exclude_related,
     }

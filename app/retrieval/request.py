@@ -29,6 +29,7 @@ MAX_PER_DOCUMENT = Limits(2, 50)
 MAX_MEMORIES = Limits(10, 50)
 TOKEN_BUDGET = Limits(4096, 32_000)
 MAX_SUBJECT_ID = 256
+MAX_TAG = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,16 @@ class Parameters:
     source_kinds: tuple[str, ...] | None
     providers: tuple[str, ...] | None
     max_memories: int = MAX_MEMORIES.default
+    tags: tuple[str, ...] | None = None
+    mmr_lambda: float | None = None
+    latency_budget_ms: int | None = None
+    exclude_related: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRequest:
-    """One question. `query` None or blank asks for no passages."""
+    """One question. `query` None or blank asks for no passages. `near_misses`: look for what matched, but at
+    another point of either clock."""
 
     principal: Principal
     query: str | None
@@ -60,6 +66,8 @@ class RetrievalRequest:
     parameters: Parameters
     subject_id: str | None = None
     include_memories: bool = True
+    lens_id: str | None = None
+    near_misses: bool = False
 
 
 def make_request(
@@ -82,12 +90,24 @@ def make_request(
     subject_id: str | None = None,
     include_memories: bool = True,
     max_memories: int | None = None,
+    tags: Sequence[str] | None = None,
+    mmr_lambda: float | None = None,
+    latency_budget_ms: int | None = None,
+    exclude_related: bool = False,
+    lens_id: str | None = None,
+    near_misses: bool = False,
 ) -> RetrievalRequest:
     """Check and clamp. `token_budget` None means no budget; a filter that is None is not given, `[]` admits nothing."""
     if space_id is not None and space_key is not None:
         raise bad_input("name the space by id or by key, not both", "spaceId")
     if min_score is not None and not math.isfinite(min_score):
         raise bad_input("minScore must be a finite number", "minScore")
+    if mmr_lambda is not None and not 0.0 <= mmr_lambda <= 1.0:
+        raise bad_input("mmrLambda must lie between 0 and 1", "mmrLambda")
+    if latency_budget_ms is not None and latency_budget_ms < 0:
+        raise bad_input("must not be negative", "latencyBudgetMs")
+    for tag in tags or ():
+        clean(tag, "tags", MAX_TAG)
     for kind in source_kinds or ():
         if kind not in SOURCE_KINDS:
             raise bad_input("unknown source kind", "sourceKinds")
@@ -111,9 +131,15 @@ def make_request(
             source_kinds=None if source_kinds is None else tuple(dict.fromkeys(source_kinds)),
             providers=None if providers is None else tuple(dict.fromkeys(providers)),
             max_memories=_clamp(max_memories, MAX_MEMORIES, "maxMemories"),
+            tags=None if tags is None else tuple(dict.fromkeys(tags)),
+            mmr_lambda=mmr_lambda,
+            latency_budget_ms=latency_budget_ms,
+            exclude_related=exclude_related,
         ),
         subject_id=None if subject_id is None else clean(subject_id, "subjectId", MAX_SUBJECT_ID),
         include_memories=include_memories,
+        lens_id=lens_id,
+        near_misses=near_misses,
     )
 
 

@@ -37,6 +37,20 @@ class RetrieveInput:
     )
     source_kinds: list[str] | None = strawberry.field(default=None, description="Only sources of these kinds.")
     providers: list[str] | None = strawberry.field(default=None, description="Only sources of these providers.")
+    tags: list[str] | None = strawberry.field(default=None, description="Only documents that carry one of these tags.")
+    lens_id: strawberry.ID | None = strawberry.field(
+        default=None, description="A saved lens: its spaces and filters narrow the request's own."
+    )
+    mmr_lambda: float | None = strawberry.field(
+        default=None,
+        description="Maximal marginal relevance: 1 is relevance order exactly, 0 pure diversity; null: off.",
+    )
+    exclude_related: bool = strawberry.field(
+        default=False, description="Whether to leave out the callers, callees and tests of the best code."
+    )
+    latency_budget_ms: int | None = strawberry.field(
+        default=None, description="Milliseconds after which no optional stage is entered; the legs always answer."
+    )
     subject_id: strawberry.ID | None = strawberry.field(
         default=None, description="Whose memories count; never limits passages. Compared whole."
     )
@@ -46,7 +60,7 @@ class RetrieveInput:
     )
     session_id: str | None = strawberry.field(default=None, description="The caller's session, kept in the evidence.")
 
-    def request(self, principal: Principal, default_space: str | None) -> RetrievalRequest:
+    def request(self, principal: Principal, default_space: str | None, near_misses: bool = False) -> RetrievalRequest:
         """The checked request; `default_space` counts when the input names no space."""
         space_id = None if self.space_id is None else str(self.space_id)
         space_key = self.space_key
@@ -71,6 +85,12 @@ class RetrieveInput:
             subject_id=None if self.subject_id is None else str(self.subject_id),
             include_memories=self.include_memories,
             max_memories=self.max_memories,
+            tags=self.tags,
+            mmr_lambda=self.mmr_lambda,
+            latency_budget_ms=self.latency_budget_ms,
+            exclude_related=self.exclude_related,
+            lens_id=None if self.lens_id is None else str(self.lens_id),
+            near_misses=near_misses,
         )
 
 

@@ -9,6 +9,7 @@ from app.retrieval.compare import Point, compare
 from schema.context import Info
 from schema.inputs.retrieval import PointInput, RetrieveInput
 from schema.permissions import needs
+from schema.selection import selects
 from schema.types.comparison import RetrievalComparison
 from schema.types.retrieval import RetrievalResult
 
@@ -26,7 +27,7 @@ class RetrievalQueries:
         self, info: Info, input: Annotated[RetrieveInput, strawberry.argument(description="The question.")]
     ) -> RetrievalResult:
         context = info.context
-        request = input.request(context.principal, context.default_space)
+        request = input.request(context.principal, context.default_space, near_misses=selects(info, "exclusions"))
         answer = await context.services.retriever.retrieve(request)
         context.services.ring()
         return RetrievalResult.of(answer)

@@ -13,6 +13,7 @@ from app.domain.errors import Code as ErrorCode
 from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.principal import Level as SpaceLevel
 from app.domain.selection import Reason as ExclusionType
+from app.domain.selection import Relation
 from app.history.rectangles import Kind as FactKind
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ExclusionType",
     "FactKind",
     "LimitationCode",
+    "Relation",
     "SpaceLevel",
     "TransformType",
 ]
@@ -52,6 +54,16 @@ _describe(
         ErrorCode.RATE_LIMITED: "Too many calls in the last minute.",
         ErrorCode.QUERY_TOO_COMPLEX: "The document asks for more than one request may.",
         ErrorCode.INTERNAL: "A fault of the server; `requestId` finds it in the log.",
+    },
+)
+_describe(
+    Relation,
+    "Relation",
+    "How appended code belongs to the passage that it was appended for.",
+    {
+        Relation.CALLS: "The passage calls it.",
+        Relation.CALLED_BY: "It calls the passage.",
+        Relation.TESTED_BY: "It tests the passage.",
     },
 )
 _describe(

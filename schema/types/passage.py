@@ -5,10 +5,11 @@ from typing import Self, cast
 import strawberry
 
 from app.domain.contract import age_hours
+from app.domain.selection import Related as _Related
 from app.retrieval.answer import Answer, Delivered
 from app.retrieval.recall import DeliveredMemory
 from schema.scalars import JSON, Instant
-from schema.types.enums import SpaceLevel
+from schema.types.enums import Relation, SpaceLevel
 
 
 @strawberry.type(description="An exact place in a version of a document, ready to be cited as `[index]`.")
@@ -63,6 +64,7 @@ class PassageScores:
     recency: float | None = strawberry.field(default=None, description="0.5 ^ (days old / 14).")
     importance: float | None = strawberry.field(default=None, description="Importance recorded with the memory.")
     frequency: float | None = strawberry.field(default=None, description="min(1, ln(1 + accesses) / ln(101)).")
+    rerank: float | None = strawberry.field(default=None, description="What the reranker said, on its own scale.")
 
 
 @strawberry.type(description="How fresh the passage is, as far as it is known.")
@@ -72,6 +74,16 @@ class Freshness:
     ingested_at: Instant = strawberry.field(description="When this version came into the store.")
     synced_at: Instant | None = strawberry.field(description="When the source was last synchronised.")
     age_hours: float | None = strawberry.field(description="Hours from `syncedAt` to the answer's `validAt`, to 0.1.")
+
+
+@strawberry.type(description="Why code was appended that the question did not find.")
+class Related:
+    to: strawberry.ID = strawberry.field(description="`chunkId` of the ranked passage.")
+    relation: Relation = strawberry.field(description="How this passage belongs to it.")
+
+    @classmethod
+    def of(cls, related: _Related) -> Self:
+        return cls(to=strawberry.ID(str(related.to)), relation=related.relation)
 
 
 @strawberry.type(description="A text that the model may read, with everything needed to cite and to judge it.")
@@ -104,6 +116,9 @@ class Passage:
     scores: PassageScores = strawberry.field(description="The parts of the score.")
     justification: str | None = strawberry.field(
         default=None, description="Why a memory ranks where it does, in one line; null for a passage."
+    )
+    related: Related | None = strawberry.field(
+        default=None, description="What it was appended for; null for what was ranked."
     )
     memory_id: strawberry.ID | None = strawberry.field(
         default=None, description="Id of the memory; null for a passage."
@@ -150,7 +165,9 @@ class Passage:
                 vector=candidate.scores.vector,
                 text=candidate.scores.text,
                 level_weight=candidate.scores.level_weight,
+                rerank=candidate.scores.rerank,
             ),
+            related=None if candidate.related is None else Related.of(candidate.related),
         )
 
     @classmethod

@@ -25,6 +25,12 @@ class EffectiveParameters:
     budget_strategy: BudgetStrategy = strawberry.field(description="How passages are cut to the budget.")
     source_kinds: list[str] | None = strawberry.field(description="Source kinds asked for; null: all.")
     providers: list[str] | None = strawberry.field(description="Providers asked for; null: all.")
+    tags: list[str] | None = strawberry.field(description="Tags asked for, any of them; null: all.")
+    mmr_lambda: float | None = strawberry.field(description="Relevance against diversity; null: off.")
+    latency_budget_ms: int | None = strawberry.field(
+        description="Milliseconds for the optional stages; null: no limit."
+    )
+    exclude_related: bool = strawberry.field(description="Whether related code was left out.")
 
 
 @strawberry.type(description="The terms under which the answer was made.")
@@ -62,6 +68,10 @@ class ContextContract:
                 budget_strategy=parameters.budget_strategy,
                 source_kinds=None if parameters.source_kinds is None else list(parameters.source_kinds),
                 providers=None if parameters.providers is None else list(parameters.providers),
+                tags=None if parameters.tags is None else list(parameters.tags),
+                mmr_lambda=parameters.mmr_lambda,
+                latency_budget_ms=parameters.latency_budget_ms,
+                exclude_related=parameters.exclude_related,
             ),
             indexes=list(contract.indexes),
         )
@@ -111,12 +121,30 @@ class SourceSummary:
 
 @strawberry.type(description="Milliseconds by stage. A stage that did not run is null, which is not 0.")
 class StageTimings:
+    cache_ms: float | None = strawberry.field(description="Looking into the cache of searches.")
+    rewrite_ms: float | None = strawberry.field(description="Rewriting the question.")
     embed_ms: float | None = strawberry.field(description="Embedding the question.")
     text_ms: float | None = strawberry.field(description="The text leg.")
     vector_ms: float | None = strawberry.field(description="The vector leg.")
+    graph_ms: float | None = strawberry.field(description="Following links and calls from the best hits.")
+    memory_ms: float | None = strawberry.field(description="The memory leg.")
+    rerank_ms: float | None = strawberry.field(description="Reranking.")
+    mmr_ms: float | None = strawberry.field(description="Diversifying.")
     redact_ms: float | None = strawberry.field(description="Redaction at delivery.")
     record_ms: float | None = strawberry.field(description="Storing the record, to the durable commit.")
     total_ms: float = strawberry.field(description="The whole retrieval.")
+
+
+@strawberry.type(description="An optional stage that was not entered, or failed.")
+class DegradedStage:
+    stage: str = strawberry.field(description="The stage: rewrite, graph, rerank or mmr.")
+    reason: str = strawberry.field(
+        description="`budget_exhausted` when it was not entered; else how it failed, such as `timeout` or `http_5xx`."
+    )
+    elapsed_ms: float = strawberry.field(description="Milliseconds since the request began.")
+    remaining_budget_ms: float | None = strawberry.field(
+        description="Milliseconds that were left of `latencyBudgetMs`; null when there was none."
+    )
 
 
 @strawberry.type(description="How the search ran.")
@@ -125,15 +153,22 @@ class SearchMeta:
     vector_mode: str = strawberry.field(description="`exact`, or `off` when only text was searched.")
     candidates: int = strawberry.field(description="Candidates gathered: delivered and excluded add up to it.")
     cache_hit: bool = strawberry.field(description="Whether the search step came from the cache.")
+    degraded_stages: list[DegradedStage] = strawberry.field(description="Optional stages that were skipped or failed.")
 
     @classmethod
     def of(cls, meta: _SearchMeta) -> Self:
         timings = meta.stage_timings
         return cls(
             stage_timings=StageTimings(
+                cache_ms=timings.get("cache"),
+                rewrite_ms=timings.get("rewrite"),
                 embed_ms=timings.get("embed"),
                 text_ms=timings.get("text"),
                 vector_ms=timings.get("vector"),
+                graph_ms=timings.get("graph"),
+                memory_ms=timings.get("memory"),
+                rerank_ms=timings.get("rerank"),
+                mmr_ms=timings.get("mmr"),
                 redact_ms=timings.get("redact"),
                 record_ms=timings.get("record"),
                 total_ms=timings["total"],
@@ -141,6 +176,15 @@ class SearchMeta:
             vector_mode=meta.vector_mode,
             candidates=meta.candidates,
             cache_hit=meta.cache_hit,
+            degraded_stages=[
+                DegradedStage(
+                    stage=item.stage,
+                    reason=item.reason,
+                    elapsed_ms=item.elapsed_ms,
+                    remaining_budget_ms=item.remaining_budget_ms,
+                )
+                for item in meta.degraded_stages
+            ],
         )
 
 
@@ -163,6 +207,7 @@ class RetrievalResult:
     dropped_count: int = strawberry.field(description="Passages that the token budget dropped.")
     attribution_id: strawberry.ID = strawberry.field(description="Id of the evidence record of this retrieval.")
     request_id: strawberry.ID = strawberry.field(description="Id of this retrieval.")
+    trace_id: strawberry.ID | None = strawberry.field(description="Id of the trace; null when none is kept.")
     search_meta: SearchMeta = strawberry.field(description="How the search ran.")
 
     @classmethod
@@ -191,5 +236,6 @@ class RetrievalResult:
             dropped_count=answer.dropped_count,
             attribution_id=strawberry.ID(str(answer.attribution_id)),
             request_id=strawberry.ID(str(answer.request_id)),
+            trace_id=None if answer.trace_id is None else strawberry.ID(str(answer.trace_id)),
             search_meta=SearchMeta.of(answer.search),
         )

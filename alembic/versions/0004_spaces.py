@@ -1,0 +1,14 @@
+"""Lenses, active spaces, and what else belongs to the tree of spaces."""
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    pass
+
+
+def downgrade() -> None:
+    pass
