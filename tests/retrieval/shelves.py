@@ -66,6 +66,7 @@ questions = st.fixed_dictionaries(
         "max_per_level": st.integers(0, 6),
         "max_passages_per_document": st.integers(0, 3),
         "min_score": st.floats(0, 0.5),
+        "mmr_lambda": st.floats(0, 1),
         "token_budget": st.none() | st.integers(0, 60),
         "budget_strategy": st.sampled_from(BudgetStrategy),
     },

@@ -35,7 +35,7 @@ async def tree(world):
     part = await world.add_space("project/part", Level.SUBPROJECT, "project")
     for name, space in (("of-root.md", world.root), ("of-project.md", world.project), ("of-part.md", part)):
         source = await world.add_source(name, space)
-        await world.write(name, (TEXT, None, None), source=source)
+        await world.write(name, (f"{TEXT} ({name})", None, None), source=source)
     await world.settle()
     return world
 
@@ -50,7 +50,7 @@ async def add_personal(world, person):
         )
         space = (await tenancy.find_space(session, key)).id
     source = await world.add_source(f"{key}.md", space)
-    await world.write(f"{key}.md", (TEXT, None, None), source=source)
+    await world.write(f"{key}.md", (f"{TEXT} ({key})", None, None), source=source)
     return key
 
 
@@ -125,7 +125,7 @@ async def test_unknown_malformed_invisible_and_foreign_spaces_have_one_answer(tr
 
 async def test_an_organisation_answers_from_its_own_rows_only(tree, parts):
     other = await make_world(parts)
-    await other.write("theirs.md", (TEXT, None, None))
+    await other.write("theirs.md", (f"{TEXT} (theirs)", None, None))
     await other.settle()
     assert names(await other.ask("refunds")) == {"theirs.md"}
     assert names(await tree.ask("refunds")) == {"of-root.md", "of-project.md"}

@@ -145,7 +145,7 @@ async def test_nothing_written_later_moves_a_pinned_answer(world, parts):
 
 async def test_equal_scores_are_ordered_by_id(world):
     for number in range(12):
-        await world.write(f"{number}.txt", ("Refunds follow one rule.", None, None))
+        await world.write(f"{number}.txt", (f"Refunds follow one rule. {'.' * number}", None, None))
     await world.settle()
     alone = replace(world, parts=replace(world.parts, retriever=replace(world.parts.retriever, embedder=None)))
     answer = await alone.ask("refunds follow one rule", **WIDE)

@@ -114,22 +114,18 @@ def headings() -> list[Heading]:
 def ask(live_server):
     """Passages for a question, once every text of the demo has its embedding."""
     token = live_server.token
+    deadline = time.monotonic() + 120
 
     def asked(query: str, **options) -> list[dict]:
-        answer = live_server.ask(RETRIEVE, {"input": {"query": query, "spaceKey": "muniment", **options}}, token)
-        assert "errors" not in answer, answer
-        if any(item["code"] == "STALE_EMBEDDINGS" for item in answer["data"]["retrieve"]["limitations"]):
-            raise LookupError("not embedded yet")
-        return answer["data"]["retrieve"]["passages"]
-
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            asked("What is in this repository?", **WIDE)
-            return asked
-        except LookupError:
+        while True:
+            answer = live_server.ask(RETRIEVE, {"input": {"query": query, "spaceKey": "muniment", **options}}, token)
+            assert "errors" not in answer, answer
+            if all(item["code"] != "STALE_EMBEDDINGS" for item in answer["data"]["retrieve"]["limitations"]):
+                return answer["data"]["retrieve"]["passages"]
             assert time.monotonic() < deadline, "the demo was not embedded in time"
             time.sleep(0.2)
+
+    return asked
 
 
 def place(passages: list[dict], heading: Heading) -> int | None:

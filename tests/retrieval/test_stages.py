@@ -78,6 +78,7 @@ def test_each_cap_holds_and_each_reason_is_true(items, settings):
         low = settings.min_score is not None and item.score < settings.min_score
         full = {
             Reason.MIN_SCORE: low,
+            Reason.DUPLICATE: any(other.text_sha256 == item.text_sha256 for other in better),
             Reason.PER_DOCUMENT_CAP: sum(other.document_id == item.document_id for other in better)
             == settings.max_passages_per_document,
             Reason.PER_LEVEL_CAP: sum(other.level == item.level for other in better) == settings.max_per_level,
@@ -85,6 +86,19 @@ def test_each_cap_holds_and_each_reason_is_true(items, settings):
         }
         assert full[out.reason]
     assert settings.min_score is None or all(item.score >= settings.min_score for item in capped.kept)
+
+
+@given(candidates(), parameters, st.randoms(use_true_random=False))
+def test_diversity_is_named_where_relevance_alone_would_have_taken_it(items, settings, random):
+    ranked = rank(Selection(tuple(items)))
+    shuffled = list(ranked.kept)
+    random.shuffle(shuffled)
+    diverse = ranked.rewrite(shuffled)
+    capped, plain = cap(diverse, settings, ranked), cap(ranked, settings)
+    assert capped.conserves(ranked.gathered)
+    assert ids(capped) == ids(cap(diverse, settings))
+    for out in capped.excluded:
+        assert (out.reason is Reason.DIVERSITY) == (out.candidate.id in set(ids(plain)))
 
 
 @given(candidates(), parameters)
