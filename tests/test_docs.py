@@ -13,7 +13,9 @@ from graphql import build_schema, parse, validate
 from pydantic_core import PydanticUndefined
 
 from app.cli import cli
+from app.domain.contract import LimitationCode
 from app.domain.instant import parse_instant
+from app.domain.selection import Reason
 from app.settings import PREFIX, Settings
 from tests.fixtures.server import ROOT, LiveServer
 
@@ -49,6 +51,11 @@ def test_the_settings_are_listed_with_their_defaults() -> None:
 
 def test_the_commands_are_listed() -> None:
     assert _rows("muniment ") == command_rows()
+
+
+def test_every_exclusion_and_limitation_is_explained() -> None:
+    explained = re.findall(r"^\| `((?!MUNIMENT_)[A-Z_]+)` \|", README, re.MULTILINE)
+    assert sorted(explained) == sorted([*Reason, *LimitationCode])
 
 
 def test_the_two_commands_are_shown() -> None:

@@ -52,7 +52,9 @@ class Editor:
         client_key: str | None = None,
     ) -> StoredDocument:
         """The same valid period, another text: only where the document is believed to be anything. What was believed
-        right after, of the first part of the period that holds."""
+        right after, of the first part of the period that holds.
+
+        The version keeps the source's name for the bytes that it corrects: reading those again does not undo it."""
         check_client_key(client_key)
         for value, most, field in ((text, MAX_TEXT, "text"), (title or "", MAX_TITLE, "title")):
             if len(value) > most or clean(value)[1]:
@@ -71,7 +73,6 @@ class Editor:
                     content_sha256=content.sha256,
                     title=content.title,
                     transform_type=TransformType.MANUAL.value,
-                    etag=None,
                 )
                 contents[cut_of(facts)] = content
                 for piece in clip([portion.period], period):

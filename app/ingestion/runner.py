@@ -14,7 +14,8 @@ from uuid import UUID
 
 from app.domain.document import DocumentFacts
 from app.domain.errors import MunimentError
-from app.domain.temporal import Period, Portion, Timeline, assert_fact, at, coalesce, retract
+from app.domain.memory import TransformType
+from app.domain.temporal import Period, Portion, Timeline, assert_fact, at, clip, coalesce, retract, update_fact
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.report import Report
@@ -111,11 +112,7 @@ class _Work:
         for draft in drafts:
             known = believed.get(draft.external_key)
             before = () if known is None else tuple(row.portion for row in known.versions)
-            item = Wanted(
-                draft.external_key,
-                self._timeline(draft, before),
-                continues=None if draft.read_at is None else before,
-            )
+            item = Wanted(draft.external_key, self._timeline(draft, before), continues=before)
             if unchanged(item, known):
                 continue
             wanted.append(item)
@@ -135,20 +132,34 @@ class _Work:
             if (facts := self._facts(revision, before)) is not None
         ]
         if draft.read_at is None:
-            return coalesce(tuple(portions))
+            return self._corrected(draft, before, coalesce(tuple(portions)))
         if not draft.revisions:
             return retract(before, Period(draft.read_at, None))
         timeline = before
         for portion in portions:
-            if (held := at(timeline, draft.read_at)) is None or held.value != portion.value:
+            held = at(timeline, draft.read_at)
+            if held is None or not (held.value == portion.value or _corrects(held.value, portion.value)):
                 timeline = assert_fact(timeline, _since(timeline, portion.period, draft.read_at), portion.value)
+        return timeline
+
+    def _corrected(
+        self, draft: Draft, before: Timeline[DocumentFacts], timeline: Timeline[DocumentFacts]
+    ) -> Timeline[DocumentFacts]:
+        """What was corrected by hand stays, wherever the source still has the bytes that were corrected."""
+        for portion in before:
+            for revision in draft.revisions:
+                read = DocumentFacts(b"", revision.external_id, "", "", etag=revision.etag)
+                if _corrects(portion.value, read):
+                    for piece in clip([portion.period], revision.period):
+                        timeline = update_fact(timeline, piece, portion.value)
         return timeline
 
     def _facts(self, revision: Revision, before: Timeline[DocumentFacts]) -> DocumentFacts | None:
         """What is known of the bytes: from the store where it has read them before, else by reading them now."""
         for portion in before:
-            if (portion.value.etag, portion.value.external_id) == (revision.etag, revision.external_id):
-                return portion.value
+            held = portion.value
+            if (held.etag, held.external_id) == (revision.etag, revision.external_id) and not _by_hand(held):
+                return held
         content = self._content(revision)
         if content is None:
             return None
@@ -179,6 +190,15 @@ class _Work:
         if content.problems:
             self._report.repairs[revision.external_id] = "; ".join(content.problems)
         return content
+
+
+def _by_hand(facts: DocumentFacts) -> bool:
+    return facts.transform_type == TransformType.MANUAL.value
+
+
+def _corrects(held: DocumentFacts, read: DocumentFacts) -> bool:
+    """Whether what is held was put by hand in the place of these very bytes."""
+    return _by_hand(held) and (held.etag, held.external_id) == (read.etag, read.external_id)
 
 
 def _since(before: Timeline[DocumentFacts], period: Period, read_at: datetime) -> Period:

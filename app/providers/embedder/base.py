@@ -31,6 +31,14 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
     @property
     def locality(self) -> Locality: ...
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages that the model was made for, by their Snowball names; None: any."""
+        ...
+
+    def reads(self, text: str) -> bool:
+        """Whether the model knows the script of the text, so that the vector says what the text is about."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Rows of unit length, shape (len(texts), dimensions), in the order of `texts`."""

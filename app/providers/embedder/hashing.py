@@ -16,6 +16,7 @@ class HashingEmbedder:
     model = "hash-128"
     dimensions = 128
     locality: Locality = "in_deployment"
+    languages: frozenset[str] | None = None
 
     def __init__(self) -> None:
         self._analyser = Analyser(stem=str)
@@ -32,6 +33,9 @@ class HashingEmbedder:
             # Features that cancel each other out: the text as a whole decides.
             vector[lexeme_id(text) % self.dimensions] = norm = 1.0
         return np.asarray(vector / norm, dtype=np.float32)
+
+    def reads(self, text: str) -> bool:
+        return True
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         rows = [self._embed_one(require_text(text)) for text in texts]

@@ -114,3 +114,32 @@ def test_signs_that_cancel_still_have_a_direction():
     embedder = HashingEmbedder()
     rows = embedder.embed([f"w{i} w{j}" for i in range(40) for j in range(i)])
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+READ = [
+    "What is the capital of this country?",
+    "¿Cuál es la capital de este país y cuántos habitantes tiene?",
+    "Überprüfung der Donaudampfschifffahrtsgesellschaft",
+    "Bu ülkenin başkenti neresidir ve kaç kişi yaşıyor",
+    "getFileNameFromPath os.path.join(x, y) snake_case_var",
+    "C++",
+    "0x7ffee4c0",
+    "naïve 🎉 party",
+]
+UNREAD = [
+    "Как называется столица этой страны",
+    "ما هي عاصمة هذه الدولة",
+    "Ποια είναι η πρωτεύουσα αυτής της χώρας",
+    "เมืองหลวงของประเทศนี้คืออะไร",
+    "इस देश की राजधानी क्या है",
+    "この国の首都は何ですか",
+    "이 나라의 수도는 어디입니까",
+    "这个国家的首都是哪里",
+    "🎉",
+]
+
+
+def test_the_packaged_model_knows_which_scripts_it_reads(minilm):
+    assert [text for text in READ if not minilm.reads(text)] == []
+    assert [text for text in UNREAD if minilm.reads(text)] == []
+    assert minilm.languages == {"english"}
