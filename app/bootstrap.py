@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.domain.locality import Locality, locality
 from app.domain.scoring import parse_level_weights
 from app.evidence.sequencer import Sequencer
 from app.identity.development import ALGORITHM, DevelopmentKey
@@ -16,19 +17,26 @@ from app.ingestion.prepare import Preparer
 from app.memory.proposing import Proposals
 from app.memory.revision import Reviser
 from app.memory.writing import Writer
+from app.providers.chat import Chat
 from app.providers.embedded_postgres import EmbeddedPostgres
 from app.providers.embedder.base import Embedder
 from app.providers.embedder.hashing import HashingEmbedder
 from app.providers.embedder.minilm import MiniLM
+from app.providers.endpoint import Endpoint
 from app.providers.head_file import HeadFile
 from app.providers.keyring import KeyRing
+from app.providers.reranker import Reranker
 from app.providers.stemmer import analyser
 from app.providers.tokens import Tokens
 from app.providers.wordpieces import WordPieces
+from app.retrieval.cache import SearchCache
 from app.retrieval.pipeline import Retriever
+from app.retrieval.rerank import Reranking
+from app.retrieval.rewrite import Rewriter
 from app.settings import Settings
 from app.storage.engine import ROLE, Database
 from app.storage.migration import allow_login, migrate, with_driver
+from app.storage.vector_index import ensure_index
 
 ROOT = Path(__file__).resolve().parent.parent
 ALEMBIC = ROOT / "alembic.ini"
@@ -54,6 +62,7 @@ class Installation:
         embedded = EmbeddedPostgres.start(settings.home)
         try:
             migrate(embedded.owner_url, ALEMBIC)
+            _index_vectors(embedded.owner_url, settings)
             asyncio.run(allow_login(embedded.owner_url))
         except BaseException:
             embedded.stop()
@@ -72,6 +81,20 @@ def migrate_database(settings: Settings) -> None:
     if url is None:
         raise ValueError("MUNIMENT_DATABASE_URL names no database")
     migrate(url, ALEMBIC)
+    _index_vectors(with_driver(url), settings)
+
+
+def _index_vectors(owner_url: str, settings: Settings) -> None:
+    """The index of the embedder's vectors, where searches are to use it."""
+    if settings.search_backend != "hnsw":
+        return
+    match settings.embedder:
+        case "local":
+            asyncio.run(ensure_index(owner_url, MiniLM.model, MiniLM.dimensions))
+        case "hash":
+            asyncio.run(ensure_index(owner_url, HashingEmbedder.model, HashingEmbedder.dimensions))
+        case "none":
+            pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +140,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     counter = Tokens()
     preparer = Preparer(WordPieces(), counter, analyser)
     writer = Writer(database, Reviser(counter, embedder))
+    rewriter, reranking = _rewriter(settings), _reranking(settings)
     try:
         yield Services(
             settings=settings,
@@ -127,6 +151,12 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
                 analyser,
                 parse_level_weights(settings.level_weights or ""),
                 settings.max_candidates,
+                rewriter,
+                reranking,
+                approximate=settings.search_backend == "hnsw",
+                cache=SearchCache(settings.search_cache_seconds),
+                traces=settings.traces == "on",
+                graph_assist=settings.graph_assist == "on",
             ),
             preparer=preparer,
             editor=Editor(database, preparer, embed=embedder is not None),
@@ -141,6 +171,10 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             rung=asyncio.Event(),
         )
     finally:
+        if rewriter is not None:
+            await rewriter.chat.close()
+        if reranking is not None:
+            await reranking.reranker.close()
         await database.close()
 
 
@@ -176,3 +210,22 @@ def _embedder(settings: Settings) -> Embedder | None:
             return HashingEmbedder()
         case "none":
             return None
+
+
+def _rewriter(settings: Settings) -> Rewriter | None:
+    if settings.rewrite_url is None or settings.rewrite_model is None:
+        return None
+    endpoint = Endpoint(settings.rewrite_url, _locality(settings, settings.rewrite_url), settings.rewrite_api_key)
+    return Rewriter(Chat(endpoint, settings.rewrite_model), settings.rewrite_timeout_ms)
+
+
+def _reranking(settings: Settings) -> Reranking | None:
+    if settings.rerank_url is None:
+        return None
+    endpoint = Endpoint(settings.rerank_url, _locality(settings, settings.rerank_url), settings.rerank_api_key)
+    return Reranking(Reranker(endpoint, settings.rerank_model), settings.rerank_timeout_ms, settings.rerank_candidates)
+
+
+def _locality(settings: Settings, url: str) -> Locality:
+    listed = (settings.embeddings_internal_hosts or "").split(",")
+    return locality(url, listed, settings.embeddings_external)

@@ -21,6 +21,7 @@ from app.evidence.verification import verify_chain
 from app.history.importing import HistoryImport
 from app.history.lines import moments, read_lines
 from app.identity.development import ORGANISATION, SUBJECT, DevelopmentKey
+from app.identity.tree import space_for_ingestion
 from app.ingestion.demo import PROJECT, ensure_demo
 from app.ingestion.report import Report
 from app.ingestion.sources import ensure_source, ingest_place, provider_of
@@ -170,7 +171,9 @@ def migrate_() -> None:
 @cli.command(epilog="Example: muniment ingest ../handbook --space muniment --kind docs")
 def ingest(
     place: Annotated[Path, typer.Argument(help="A folder, or a git repository with its history.")],
-    space: Annotated[str, typer.Option(help="Key path of the space that it belongs to.")] = PROJECT,
+    space: Annotated[
+        str, typer.Option(help="Key path of the space that it belongs to; made when it is not there.")
+    ] = PROJECT,
     name: Annotated[str | None, typer.Option(help="Name of the source; the folder's by default.")] = None,
     kind: Annotated[str, typer.Option(help=f"Kind of the source: {', '.join(KINDS)}.")] = "docs",
     language: Annotated[str, typer.Option(help="Language of its prose, as Snowball names it.")] = "english",
@@ -186,6 +189,7 @@ def ingest(
     async def work(parts: Services) -> Report:
         if organisation == ORGANISATION and parts.development is not None:
             await ensure_demo(parts.database, ORGANISATION, SUBJECT)
+        await _known(parts, organisation)
         report = await _ingest(parts, organisation, space, place, name or place.name, kind, language)
         await _embed(parts, organisation)
         return report
@@ -200,12 +204,9 @@ async def _ingest(
     parts: Services, organisation: UUID, space_key: str, place: Path, name: str, kind: str, language: str
 ) -> Report:
     parts.preparer.analyser(language)
-    async with parts.database.snapshot(organisation) as session:
-        space = await tenancy.find_space(session, space_key)
-    if space is None:
-        raise typer.BadParameter(f"no space {space_key}", param_hint="--space")
+    space = await space_for_ingestion(parts.database, organisation, space_key)
     source = await ensure_source(
-        parts.database, organisation, space.id, provider_of(place), name=name, kind=kind, language=language
+        parts.database, organisation, space, provider_of(place), name=name, kind=kind, language=language
     )
     with _bar() as progress:
         task = progress.add_task(f"Reading {name}", total=None)

@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.errors import MunimentError
+from app.domain.locality import host_of
 from app.domain.scoring import parse_level_weights
 
 PREFIX = "MUNIMENT_"
@@ -31,13 +32,44 @@ class Settings(BaseSettings):
         None, description="The same database as the owner of its tables; without it `MUNIMENT_DATABASE_URL` migrates."
     )
     pool_size: int = Field(16, ge=1, le=200, description="Database connections a process.")
-    search_backend: Literal["exact", "text"] = Field(
-        "exact", description="`exact`: text and exact cosine. `text`: text alone."
+    search_backend: Literal["exact", "hnsw", "text"] = Field(
+        "exact",
+        description="`exact`: text and exact cosine. `hnsw`: text and an index of the vectors, for hundreds of "
+        "thousands of chunks; exact where few are permitted. `text`: text alone.",
     )
     embedder: Literal["local", "hash", "none"] = Field(
         "local", description="`local`: the packaged MiniLM. `hash`: no model, for tests. `none`: text search alone."
     )
+    embeddings_internal_hosts: str | None = Field(
+        None, description="Hosts, as `host,…`, whose endpoints lie inside the deployment, as those on this machine do."
+    )
+    embeddings_external: bool = Field(True, description="`false`: every endpoint lies inside the deployment.")
+    rewrite_url: str | None = Field(
+        None,
+        description="Base URL of an OpenAI-compatible chat endpoint that words questions anew; off without it.",
+    )
+    rewrite_model: str | None = Field(None, description="Model that rewrites.", validate_default=True)
+    rewrite_api_key: SecretStr | None = Field(None, description="Bearer key of the rewriting endpoint.")
+    rewrite_timeout_ms: int = Field(6000, ge=1, description="Milliseconds that a rewriting may take.")
+    rerank_url: str | None = Field(
+        None, description="Base URL of a `/rerank` endpoint that orders the best candidates anew; off without it."
+    )
+    rerank_model: str | None = Field(None, description="Model that reranks, where the endpoint serves several.")
+    rerank_api_key: SecretStr | None = Field(None, description="Bearer key of the reranking endpoint.")
+    rerank_timeout_ms: int = Field(8000, ge=1, description="Milliseconds that reranking may take.")
+    rerank_candidates: int = Field(50, ge=1, le=1000, description="Candidates that the reranker is shown, best first.")
     max_candidates: int = Field(10_000, ge=1, description="Memories of one owner that a recall looks at, newest first.")
+    traces: Literal["on", "off"] = Field(
+        "on", description="`on`: a trace is kept beside the evidence of each retrieval. `off`: none is."
+    )
+    search_cache_seconds: float = Field(
+        60, ge=0, le=3600, allow_inf_nan=False, description="Seconds that a search is remembered for; 0: never."
+    )
+    graph_assist: Literal["on", "off"] = Field(
+        "off",
+        description="`on`: what the best hits link to or call joins the candidates before they are ranked. `off`: only "
+        "what was searched for.",
+    )
     level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
     keys: SecretStr | None = Field(
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
@@ -58,6 +90,23 @@ class Settings(BaseSettings):
         # The value stays out of the sentence: it may hold a password.
         if value is not None and not _POSTGRESQL.match(value):
             raise ValueError("write it as postgresql://user:password@host:port/database")
+        return value
+
+    @field_validator("rewrite_url", "rerank_url")
+    @classmethod
+    def _endpoint(cls, value: str | None) -> str | None:
+        try:
+            if value is not None:
+                host_of(value)
+        except MunimentError as error:
+            raise ValueError(error.message) from None
+        return value
+
+    @field_validator("rewrite_model")
+    @classmethod
+    def _named(cls, value: str | None, given: ValidationInfo) -> str | None:
+        if value is None and given.data.get("rewrite_url") is not None:
+            raise ValueError("MUNIMENT_REWRITE_URL is set and needs a model")
         return value
 
     @field_validator("level_weights")

@@ -10,11 +10,14 @@ from schema.errors import CodedErrors
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.memory import MemoryMutations
+from schema.mutations.spaces import SpaceMutations
 from schema.operations import OneOperation
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.retrieval import RetrievalQueries
+from schema.queries.spaces import SpaceQueries
+from schema.queries.traces import TraceQueries
 from schema.scalars import SCALARS
 from schema.types.enums import ErrorCode
 
@@ -23,12 +26,12 @@ CACHED_DOCUMENTS = 512
 
 
 @strawberry.type(description="Reads. `retrieve` also stores its own evidence before it answers.")
-class Query(RetrievalQueries, FactQueries, EvidenceQueries, OrganisationQueries):
+class Query(RetrievalQueries, FactQueries, EvidenceQueries, OrganisationQueries, SpaceQueries, TraceQueries):
     pass
 
 
 @strawberry.type(description="Writes.")
-class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations):
+class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations):
     pass
 
 

@@ -2,6 +2,7 @@
 
 pytest_plugins = [
     "tests.fixtures.store",
+    "tests.fixtures.endpoint",
     "tests.fixtures.owner",
     "tests.fixtures.ingestion",
     "tests.fixtures.loaded",

@@ -204,7 +204,7 @@ def test_reading_it_again_changes_nothing_and_mending_it_ends_well(muniment: Liv
     [
         (("no/such/folder",), 2, "no/such/folder is not a folder"),
         (("{shelf}", "--kind", "nonsense"), 2, "a kind is one of"),
-        (("{shelf}", "--space", "nope"), 2, "no space nope"),
+        (("{shelf}", "--space", "a//b"), 1, "a key is 1 to 128 characters"),
         (("{shelf}", "--organisation", "nope"), 2, "--organisation"),
         (("{shelf}", "--language", "klingon"), 1, "klingon"),
     ],
@@ -227,6 +227,17 @@ def test_how_the_store_stands(muniment: LiveServer) -> None:
     assert int(shown["Chunks"]) == int(shown["Embedded chunks"]) > 0
     assert shown["Waiting for an embedding"] == "0"
     assert "none" in call(muniment, "status", MUNIMENT_EMBEDDER="none").stdout
+
+
+def test_an_unknown_space_is_made(muniment: LiveServer, shelf: Path) -> None:
+    def spaces() -> int:
+        shown = dict(line.split(": ", 1) for line in call(muniment, "status").stdout.splitlines())
+        return int(shown["Spaces"])
+
+    before = spaces()
+    for _ in range(2):
+        assert call(muniment, "ingest", str(shelf), "--space", "shelves/new").returncode == 0
+        assert spaces() == before + 2
 
 
 def test_a_chain_is_checked_by_exit_code(muniment: LiveServer) -> None:

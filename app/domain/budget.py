@@ -30,22 +30,29 @@ def trim(
 ) -> Trim:
     """Fit `kept` (best first, `tokens` set) into `budget`; `used` tokens are already spoken for. None = no budget.
 
-    DROP_LOWEST drops the lowest score, of equal ones the last, until the rest fits. PACK goes down the ranking and
-    takes whatever still fits. KEEP_FIRST is DROP_LOWEST, except that the first passage stays whatever its size and
-    score.
+    DROP_LOWEST drops the lowest score, of equal ones the last, until the rest fits; where a reranker has ordered them
+    its order counts, and the last goes. PACK goes down the ranking and takes whatever still fits. KEEP_FIRST is
+    DROP_LOWEST, except that the first passage stays whatever its size and score.
+
+    Passages that are only related to a ranked one get what the ranked ones leave: as many as still fit, in order,
+    where the one that they belong to stays. They never count for `one_more`.
     """
     if budget is None:
         return Trim(frozenset(), used + sum(item.tokens for item in kept), None)
+    ranked = [item for item in kept if item.related is None]
     room = budget - used
     match strategy:
         case BudgetStrategy.PACK:
-            stay, missing = _pack(kept, room)
+            stay, missing = _pack(ranked, room)
         case BudgetStrategy.DROP_LOWEST:
-            stay, missing = _fill(_by_score(kept), room)
+            stay, missing = _fill(_by_worth(ranked), room)
         case BudgetStrategy.KEEP_FIRST:
-            first, rest = kept[:1], _by_score(kept[1:])
+            first, rest = ranked[:1], [item for item in _by_worth(ranked) if item is not ranked[0]]
             stay, missing = _fill(rest, room - sum(item.tokens for item in first))
             stay |= {item.id for item in first}
+    left = room - sum(item.tokens for item in ranked if item.id in stay)
+    beside = [item for item in kept if item.related is not None and item.related.to in stay]
+    stay |= _packed(beside, left)[0]
     return Trim(
         frozenset(item.id for item in kept if item.id not in stay),
         used + sum(item.tokens for item in kept if item.id in stay),
@@ -53,8 +60,10 @@ def trim(
     )
 
 
-def _by_score(kept: Sequence[Candidate]) -> list[Candidate]:
-    """Best score first; equal ones stay as they are ranked."""
+def _by_worth(kept: Sequence[Candidate]) -> list[Candidate]:
+    """Best score first; equal ones stay as they are ranked, and so do all once a reranker thought otherwise."""
+    if any(item.scores.rerank is not None for item in kept):
+        return list(kept)
     return sorted(kept, key=lambda item: -item.score)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -113,6 +114,13 @@ def _identifier(word: str) -> list[str]:
     return [*map(_fold, pieces), _fold("".join(pieces))]
 
 
+class Terms(NamedTuple):
+    """A question's lexemes with their weights, and those of them that a word with a meaning gave."""
+
+    weights: dict[str, float]
+    content: Set[str]
+
+
 class Analyser:
     """Text → lexemes in one language. Immutable; `stem` decides whether it may be used by several threads."""
 
@@ -134,6 +142,10 @@ class Analyser:
         word, only those written like a name stay: `Don`, `Can Will`; nothing stays of `the and of`. Signs count only
         where there are no words.
         """
+        return self.question(text).weights
+
+    def question(self, text: str) -> Terms:
+        """`query_terms`, and which of them may choose what is scored: stop words never do, they only score."""
         found = words(text)
         found = [word for word in found if word[0].isalnum()] or found
         common = [self._is_common(word) for word in found]
@@ -141,10 +153,14 @@ class Analyser:
             found = _names(found)
             common = [False] * len(found)
         weights: dict[str, float] = {}
+        content: set[str] = set()
         for word, is_common in zip(found, common, strict=True):
-            for lexeme in self._expand(word):
+            lexemes = self._expand(word)
+            for lexeme in lexemes:
                 weights[lexeme] = weights.get(lexeme, 0.0) + (STOP_WORD_WEIGHT if is_common else 1.0)
-        return weights
+            if not is_common:
+                content.update(lexemes)
+        return Terms(weights, content)
 
     def _is_common(self, word: str) -> bool:
         folded = _fold(word)
@@ -162,6 +178,18 @@ class Analyser:
             for piece in (before, *(part for part in after if _fold(part) not in _CLITICS)):
                 found.extend(self._stem(lexeme[:MAX_LEXEME]) for lexeme in _identifier(piece))
         return tuple(found)
+
+
+def folded(text: str) -> list[str]:
+    """The words of a text in order as they are compared literally: folded, not stemmed; where a script writes no
+    spaces every character is one. Signs are left out."""
+    found: list[str] = []
+    for word in words(text):
+        if not word[0].isalnum():
+            continue
+        for run in _RUN.findall(word) if _HAS_UNSPACED(word) else (word,):
+            found.extend(_UNSPACED_CHARACTER.findall(run) if _HAS_UNSPACED(run[0]) else (_fold(run),))
+    return found
 
 
 def _grams(run: str) -> list[str]:
@@ -227,6 +255,17 @@ def document_weights(lexemes: Sequence[str]) -> dict[int, float]:
     """
     k = K1 * (1 - B + B * len(lexemes) / REFERENCE_LENGTH)
     return {lexeme_id(lexeme): count / (count + k) for lexeme, count in Counter(lexemes).most_common(MAX_NONZERO)}
+
+
+def rarest(frequencies: Sequence[int], budget: int) -> int:
+    """How many of the lexemes, which come rarest first, choose the rows that are scored: as many as are expected to
+    find `budget` rows between them, and one that is found at all."""
+    taken = expected = 0
+    for frequency in frequencies:
+        if expected and expected + frequency > budget:
+            break
+        taken, expected = taken + 1, expected + frequency
+    return taken
 
 
 def idf(frequency: int, chunks: int) -> float:

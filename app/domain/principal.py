@@ -75,6 +75,8 @@ class Principal:
     groups: tuple[UUID, ...] = ()
     api_key_id: UUID | None = None
     client: Client = Client()
+    #: None admits sources of every provider.
+    allowed_providers: frozenset[str] | None = None
 
     @property
     def identities(self) -> list[UUID]:

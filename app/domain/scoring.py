@@ -30,11 +30,16 @@ HALF_LIFE_DAYS = 14.0
 #: The access count from which a memory's frequency is 1.
 FULL_FREQUENCY = 100
 
-#: Candidates that each leg names. From 20 on the first ten places hardly change (tests/quality/README.md).
+#: Candidates that each leg names at least. From 20 on the first ten places hardly change (tests/quality/README.md).
 LEG_CANDIDATES = 50
 
 #: Idf sum (in nats) of a question up to which its text signal is its coverage.
 COVERAGE_NATS = 16.0
+
+
+def leg_candidates(top_k: int) -> int:
+    """How many candidates a leg names, so that what the caps and the other leg push out can be replaced."""
+    return max(LEG_CANDIDATES, 2 * top_k)
 
 
 def _finite(value: float, name: str) -> float:

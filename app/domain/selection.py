@@ -37,13 +37,16 @@ class Reason(StrEnum):
 class Scores:
     """The parts of a passage's score. `vector` and `text` lie in [0, 1]; None means the leg gave no signal.
 
-    `rerank` is what a reranker said, on its own scale; it decides the order, never the score.
+    `rerank` is what a reranker said, on its own scale; it decides the order, never the score. `cosine` and `bm25` are
+    the raw signals.
     """
 
     vector: float | None = None
     text: float | None = None
     level_weight: float = 1.0
     rerank: float | None = None
+    cosine: float | None = None
+    bm25: float | None = None
 
 
 class Relation(StrEnum):
@@ -126,6 +129,16 @@ class Selection:
         if len(kept) != len(self.kept) or {item.id for item in kept} != {item.id for item in self.kept}:
             raise LookupError("a stage may reorder and annotate what is kept, not add or lose it")
         return replace(self, kept=kept)
+
+    def append(self, found: Iterable[Candidate]) -> Self:
+        """Candidates that a stage found beside the kept ones, after them. One that an earlier stage had excluded is
+        kept after all, as what it is now."""
+        found = tuple(found)
+        ids = {item.id for item in found}
+        if len(ids) != len(found) or any(item.id in ids for item in self.kept):
+            raise LookupError("what is kept already cannot be appended")
+        excluded = tuple(item for item in self.excluded if item.candidate.id not in ids)
+        return replace(self, kept=(*self.kept, *found), excluded=excluded)
 
     @property
     def gathered(self) -> frozenset[UUID]:

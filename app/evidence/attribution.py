@@ -41,7 +41,7 @@ async def find(database: Database, principal: Principal, id: str) -> Attribution
     """One record by its id. ATTRIBUTION_NOT_FOUND when it is unknown, malformed, or not the caller's to see."""
     key = parse_id(id)
     if key is None:
-        raise _not_found()
+        raise not_found()
     async with database.snapshot(principal.organisation) as session:
         return await _visible(session, principal, await evidence.find_record(session, key))
 
@@ -52,7 +52,7 @@ async def find_all(database: Database, principal: Principal, request_id: str) ->
         return []
     async with database.snapshot(principal.organisation) as session:
         rows = await evidence.find_request(session, request_id, MAX_RECORDS)
-        allowed = await _Sight.of(session, principal)
+        allowed = await Sight.of(session, principal)
         return [_attribution(row) for row in rows if allowed.sees(row)]
 
 
@@ -62,7 +62,7 @@ async def link_response(database: Database, principal: Principal, attribution_id
         raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
     attribution = await find(database, principal, attribution_id)
     if attribution.record["category"] != DELIVERY_CATEGORY:
-        raise _not_found()
+        raise not_found()
     id = new_id()
     payload = canonical(
         {
@@ -97,22 +97,24 @@ async def link_response(database: Database, principal: Principal, attribution_id
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class Sight:
     """Whose records a caller sees: their own, those of the spaces they administer or audit, all as an auditor of the
-    whole organisation."""
+    whole organisation. `searched`: the spaces that they may search or audit, less their own."""
 
     user: UUID
     auditor: bool
     spaces: frozenset[UUID]
+    searched: frozenset[UUID]
 
     @classmethod
-    async def of(cls, session: Session, principal: Principal) -> "_Sight":
+    async def of(cls, session: Session, principal: Principal) -> "Sight":
         held = await permissions.granted(session, principal.id, principal.identities)
         nothing: frozenset[UUID] = frozenset()
         return cls(
             principal.id,
             await permissions.holds_at_root(session, principal.identities, Permission.AUDIT_READ),
             held.get(Permission.ADMIN, nothing) | held.get(Permission.AUDIT_READ, nothing),
+            held.get(Permission.SEARCH, nothing) | held.get(Permission.AUDIT_READ, nothing),
         )
 
     def sees(self, row: Any) -> bool:
@@ -121,9 +123,9 @@ class _Sight:
 
 async def _visible(session: Session, principal: Principal, row: Any | None) -> Attribution:
     if row is None:
-        raise _not_found()
-    if row.user_id != principal.id and not (await _Sight.of(session, principal)).sees(row):
-        raise _not_found()
+        raise not_found()
+    if row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row):
+        raise not_found()
     return _attribution(row)
 
 
@@ -139,5 +141,5 @@ def _is_text(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _not_found() -> MunimentError:
-    return MunimentError(Code.ATTRIBUTION_NOT_FOUND, "no such attribution", "id")
+def not_found(field: str = "id") -> MunimentError:
+    return MunimentError(Code.ATTRIBUTION_NOT_FOUND, "no such attribution", field)

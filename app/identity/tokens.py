@@ -43,6 +43,9 @@ class TokenVerifier:
         if not isinstance(groups, list):
             raise unauthenticated()
         client = claims.get("azp") or claims.get("client_id")
+        providers = claims.get("allowed_providers")
+        if providers is not None and not isinstance(providers, list):
+            raise unauthenticated()
         name, version = declared_client(headers)
         return Principal(
             organisation=organisation,
@@ -51,6 +54,7 @@ class TokenVerifier:
             actor_type=_actor(claims.get("actor_type")),
             groups=tuple(principal_id(organisation, "group", _name(group)) for group in groups),
             client=Client(None if client is None else _name(client), name, version),
+            allowed_providers=None if providers is None else frozenset(_name(provider) for provider in providers),
         )
 
     def _claims(self, token: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.domain import lexical
+from app.domain.code import ContentGraph
 from app.domain.document import Place, SliceFacts, slice_identity
 from app.domain.lexical import Analyser
 from app.ingestion.chunking import chunk
+from app.providers.code_graph.registry import extract
 from app.providers.parsers.blocks import Parsed
 from app.providers.tokens import Tokens
 from app.providers.wordpieces import WordPieces
@@ -16,7 +18,7 @@ from app.providers.wordpieces import WordPieces
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One parsed content: its title (from the text, else from its name) and its slices."""
+    """One parsed content: its title (from the text, else from its name), its slices, and what it points at."""
 
     sha256: bytes
     text: str
@@ -24,6 +26,7 @@ class Content:
     mime: str
     slices: tuple[SliceFacts, ...]
     problems: tuple[str, ...]
+    graph: ContentGraph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +69,12 @@ class Preparer:
             mime=parsed.mime,
             slices=tuple(facts),
             problems=parsed.problems,
+            graph=_graph(name, parsed),
         )
+
+
+def _graph(name: str, parsed: Parsed) -> ContentGraph | None:
+    code = extract(name, parsed.text)
+    if code is not None:
+        return ContentGraph(code.language, code)
+    return ContentGraph(parsed.mime, links=parsed.links) if parsed.links else None

@@ -109,6 +109,7 @@ def _batch(
         if known is None:
             batch.documents.append((id, item.external_key))
         batch.contents |= {cut[0]: contents[cut].text for cut in needed}
+        batch.graphs |= {cut[0]: graph for cut in needed if (graph := contents[cut].graph) is not None}
         _add(batch, source, id, change)
     return batch, Written(touched, len(batch.versions), len(batch.chunks))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.domain.errors import Code, MunimentError, bad_input
+from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import Permission, Principal
 from app.domain.temporal import Assert, Period, applied, at
 from app.identity.once import Outcome, check_client_key, once
@@ -52,8 +53,9 @@ class Proposals:
             made = await once(session, principal, client_key, call, work)
         return UUID(made["id"]), made["revision"]
 
-    async def accept(self, principal: Principal, id: str, revision: int) -> Listed:
+    async def accept(self, principal: Principal, id: str, revision: int, client_key: str | None = None) -> Listed:
         """From now on the proposed revision is what holds. Accepting it again changes nothing."""
+        check_client_key(client_key)
         async with self.writer.database.snapshot(principal.organisation) as read:
             memory, _ = await known_memory(read, principal, id, Permission.ADMIN)
             proposal = await proposals.find(read, memory, revision)
@@ -63,13 +65,20 @@ class Proposals:
         vector = await self.writer.reviser.vector(changes.text)
         async with self.writer.database.write(principal.organisation) as session:
             memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
-            accepted_at = await proposals.accept(session, memory, revision, principal.id)
-            if accepted_at == session.stamp:
-                before = (await VERSIONS.believed(session, [memory]))[memory]
-                timeline = tuple(row.portion for row in before)
-                current = at(timeline, session.stamp) or (timeline[-1] if timeline else None)
-                facts = self.writer.reviser.facts(current.value if current else None, changes, revision)
-                after = applied(timeline, Assert(Period(session.stamp, None), facts))
-                await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
-                await self.writer.attach(session, memory, facts, vector)
+
+            async def work() -> Outcome:
+                accepted_at = await proposals.accept(session, memory, revision, principal.id)
+                if accepted_at == session.stamp:
+                    before = (await VERSIONS.believed(session, [memory]))[memory]
+                    timeline = tuple(row.portion for row in before)
+                    current = at(timeline, session.stamp) or (timeline[-1] if timeline else None)
+                    facts = self.writer.reviser.facts(current.value if current else None, changes, revision)
+                    after = applied(timeline, Assert(Period(session.stamp, None), facts))
+                    await VERSIONS.replace(session, memory, before, after, **owner_columns(owner))
+                    await self.writer.attach(session, memory, facts, vector)
+                return Outcome({"acceptedAt": format_instant(accepted_at)})
+
+            call = {"accept": str(memory), "revision": revision}
+            made = await once(session, principal, client_key, call, work)
+            accepted_at = parse_instant(made["acceptedAt"])
             return await self.writer.read(session, memory, accepted_at, accepted_at)

@@ -7,10 +7,10 @@ from uuid import UUID
 from app.domain.errors import bad_input
 from app.domain.memory import Owner
 from app.domain.principal import Permission, Principal
-from app.identity.spaces import named_space, permitted, visible
-from app.memory.people import check_name
-from app.memory.resolve import Named, known_memory
-from app.storage import memories, reading, subjects
+from app.identity.spaces import named_space, permitted
+from app.memory.people import group_named, subject_named
+from app.memory.resolve import Named, known_memory, near
+from app.storage import memories, reading
 from app.storage.engine import Database
 from app.storage.memories import FIRST_ID, Listed
 
@@ -40,14 +40,14 @@ async def list_memories(
         raise bad_input("ask for a subject's memories or for a group's, not for both", "groupKey")
     async with database.snapshot(principal.organisation) as session:
         if named.subject_id is not None:
-            subject = await subjects.find_subject(session, check_name(named.subject_id, "subjectId"))
-            if subject is None or not await visible(session, principal, subject.space_id):
+            subject = await subject_named(session, principal, named.subject_id, await near(session, principal, named))
+            if subject is None:
                 return []
             space = await permitted(session, principal, Permission.READ, space_id=subject.space_id)
             owner = Owner(space, subject_id=subject.id)
         elif named.group_key is not None:
-            group = await subjects.find_group(session, check_name(named.group_key, "groupKey"))
-            if group is None or not await visible(session, principal, group.space_id):
+            group = await group_named(session, principal, named.group_key, await near(session, principal, named))
+            if group is None:
                 return []
             space = await permitted(session, principal, Permission.READ, space_id=group.space_id)
             owner = Owner(space, group_id=group.id)

@@ -6,9 +6,10 @@ from uuid import UUID
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.memory import Owner
 from app.domain.principal import Permission, Principal, parse_id
-from app.identity.spaces import named_space, permitted, visible
-from app.memory.people import check_name, group_not_found, subject_in
-from app.storage import memories, subjects
+from app.identity.spaces import nearest_first, permitted
+from app.identity.tree import named_or_new_space
+from app.memory.people import ensure_subject, group_named, group_not_found, subject_named
+from app.storage import memories
 from app.storage.engine import Session, WriteSession
 
 
@@ -25,27 +26,36 @@ class Named:
 async def resolve_owner(
     session: WriteSession, principal: Principal, named: Named, permission: Permission = Permission.MEMORY_WRITE
 ) -> Owner:
-    """The owner; a new subject is made in the named space. NOT_FOUND, SPACE_NOT_FOUND or FORBIDDEN otherwise.
-
-    CONFLICT for a new subject whose name is taken where the caller may not look: names are the organisation's.
-    """
+    """The owner. A subject that the caller may see nowhere is made in the named space, and a space of an unknown key
+    where they may write (`identity.tree`). NOT_FOUND, SPACE_NOT_FOUND or FORBIDDEN otherwise; CONFLICT when several go
+    by the name (`domain.naming`)."""
     if named.subject_id is not None and named.group_key is not None:
         raise bad_input("a memory belongs to a subject or to a group, not to both", "groupKey")
     if named.group_key is not None:
-        group = await subjects.find_group(session, check_name(named.group_key, "groupKey"))
+        group = await group_named(session, principal, named.group_key, await near(session, principal, named))
         if group is None:
             raise group_not_found()
-        await permitted(session, principal, permission, space_id=group.space_id, missing=group_not_found())
+        await permitted(session, principal, permission, space_id=group.space_id)
         return Owner(group.space_id, group_id=group.id)
     if named.subject_id is not None:
-        known = await subjects.find_subject(session, check_name(named.subject_id, "subjectId"))
-        if known is not None and await visible(session, principal, known.space_id):
+        known = await subject_named(session, principal, named.subject_id, await near(session, principal, named))
+        if known is not None:
             await permitted(session, principal, permission, space_id=known.space_id)
             return Owner(known.space_id, subject_id=known.id)
-    space = await named_space(session, principal, permission, space_id=named.space_id, space_key=named.space_key)
+    space = await named_or_new_space(session, principal, permission, space_id=named.space_id, space_key=named.space_key)
     if named.subject_id is None:
         return Owner(space)
-    return Owner(space, subject_id=(await subject_in(session, named.subject_id, space)).id)
+    return Owner(space, subject_id=(await ensure_subject(session, named.subject_id, space)).id)
+
+
+async def near(session: Session, principal: Principal, named: Named) -> tuple[UUID, ...]:
+    """Where to look for a name first. A space that is not there yet is near to nothing."""
+    try:
+        return await nearest_first(session, principal, space_id=named.space_id, space_key=named.space_key)
+    except MunimentError as error:
+        if error.code is not Code.SPACE_NOT_FOUND:
+            raise
+        return ()
 
 
 async def known_memory(session: Session, principal: Principal, id: str, permission: Permission) -> tuple[UUID, Owner]:

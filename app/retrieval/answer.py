@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.domain.contract import Exclusion, Limitation
+from app.domain.lens import Lens
 from app.domain.principal import Source, Space
 from app.domain.selection import Candidate
 from app.retrieval.recall import DeliveredMemory
@@ -34,7 +35,8 @@ class SourceSummary:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The terms under which the answer was made."""
+    """The terms under which the answer was made. `rewritten_query` is what was searched with in place of the question's
+    own wording."""
 
     version: str
     request_id: UUID
@@ -46,6 +48,8 @@ class Contract:
     known_at: datetime
     parameters: Parameters
     indexes: tuple[str, ...]
+    rewritten_query: str | None = None
+    lens: Lens | None = None
 
 
 @dataclass(frozen=True, slots=True)

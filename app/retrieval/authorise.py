@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.domain.contract import Exclusion, sentence
+from app.domain.contract import Exclusion
 from app.domain.errors import Code, MunimentError
+from app.domain.lens import Lens, TagSets, tag_sets
 from app.domain.principal import Level, Permission, Source, Space, parse_id
 from app.domain.scoring import LEVEL_WEIGHTS
-from app.domain.selection import Reason
 from app.domain.temporal import AsOf
+from app.retrieval.admit import admit
+from app.retrieval.lens import lens_id, looked_through, untagged
 from app.retrieval.request import RetrievalRequest, clean
 from app.storage import reach
 from app.storage.engine import Session
@@ -33,12 +35,16 @@ class Authorised:
     exclusions: tuple[Exclusion, ...]
     historical: bool
     now: datetime
+    clock: datetime
+    lens: Lens | None = None
+    tags: TagSets = ()
 
 
 async def authorise(
     session: Session, request: RetrievalRequest, level_weights: Mapping[Level, float] = LEVEL_WEIGHTS
 ) -> Authorised:
-    """SPACE_NOT_FOUND for a space that is unknown, malformed or invisible: one answer for all three."""
+    """SPACE_NOT_FOUND for a space that is unknown, malformed or invisible: one answer for all three; NOT_FOUND for
+    such a lens."""
     principal = request.principal
     reached = await reach.reach(
         session,
@@ -47,6 +53,7 @@ async def authorise(
         space_id=_named_id(request),
         key_path=_named_key(request),
         known_at=request.known_at,
+        lens_id=lens_id(request),
     )
     if reached is None:
         raise MunimentError(Code.FORBIDDEN, "the token's organisation does not exist")
@@ -55,9 +62,11 @@ async def authorise(
     target = None if reached.target is None else reached.target[-1]
     if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reached.spaces):
         raise _not_found(request)
+    lens = looked_through(request, reached.lens)
+    tags = tag_sets(request.parameters.tags, None if lens is None else lens.tags)
     known = {UUID(row["id"]): _source(row) for row in reached.sources}
     permitted = {id: source for id, source in known.items() if source.space_id in spaces}
-    wanted = {id: source for id, source in permitted.items() if _wanted(source, request)}
+    wanted, exclusions = admit(permitted, principal, request.parameters, lens)
     return Authorised(
         scope=Scope(
             session.organisation,
@@ -65,12 +74,15 @@ async def authorise(
             present=reached.known_at == reached.clock,
         ),
         target=spaces.get(target) if target else None,
-        spaces=spaces,
+        spaces={id: space for id, space in spaces.items() if lens is None or lens.admits_space(id)},
         weights={**level_weights, **{Level(level): float(weight) for level, weight in reached.weights.items()}},
         sources=wanted,
-        exclusions=_filtered(permitted, wanted),
+        exclusions=(*exclusions, *untagged(tags, wanted)),
         historical=reached.known_at < reached.clock or (request.as_of is not None and request.as_of < reached.now),
         now=reached.now,
+        clock=reached.clock,
+        lens=lens,
+        tags=tags,
     )
 
 
@@ -126,28 +138,4 @@ def _source(row: Mapping[str, Any]) -> Source:
         index_version=row["index_version"],
         access_policy=row["access_policy"],
         synced_at=datetime.fromisoformat(synced) if synced else None,
-    )
-
-
-def _wanted(source: Source, request: RetrievalRequest) -> bool:
-    kinds, providers = request.parameters.source_kinds, request.parameters.providers
-    return (kinds is None or source.kind in kinds) and (providers is None or source.provider in providers)
-
-
-def _filtered(permitted: Mapping[UUID, Source], wanted: Mapping[UUID, Source]) -> tuple[Exclusion, ...]:
-    """What the caller's own filters set aside, by provider and kind, in sources."""
-    aside: dict[tuple[str, str], int] = {}
-    for id, source in permitted.items():
-        if id not in wanted:
-            aside[source.provider, source.kind] = aside.get((source.provider, source.kind), 0) + 1
-    return tuple(
-        Exclusion(
-            Reason.CALLER_FILTER,
-            "authorise",
-            provider,
-            kind,
-            count,
-            sentence(Reason.CALLER_FILTER),
-        )
-        for (provider, kind), count in sorted(aside.items())
     )

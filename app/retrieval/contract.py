@@ -61,10 +61,15 @@ def limitations(
     asked: bool,
     one_more: int | None,
     dropped: int,
+    degraded: int = 0,
 ) -> tuple[Limitation, ...]:
     found = [
         Limitation(LimitationCode.SCOPE_APPLIED, "Only spaces and sources that the caller may search were searched.")
     ]
+    if any(item.type is Reason.PROVIDER_SCOPE for item in authorised.exclusions):
+        found.append(
+            Limitation(LimitationCode.PROVIDER_SCOPE_APPLIED, "The credential admits sources of some providers only.")
+        )
     if not delivered and not recalled.delivered:
         found.append(Limitation(LimitationCode.NO_CONTEXT, "Nothing matched within the caller's scope."))
     if authorised.historical:
@@ -89,6 +94,14 @@ def limitations(
     if recalled.truncated:
         found.append(
             Limitation(LimitationCode.CANDIDATES_TRUNCATED, "Only the newest memories were looked at; there are more.")
+        )
+    if degraded:
+        found.append(
+            Limitation(
+                LimitationCode.DEGRADED,
+                "Optional stages were skipped or failed; the answer does without them, and degradedStages names them.",
+                degraded,
+            )
         )
     if one_more is not None and dropped:
         found.append(

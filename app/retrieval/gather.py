@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from app.domain import lexical
 from app.domain.document import embedding_text
 from app.domain.errors import Code, MunimentError
 from app.domain.lexical import Analyser
@@ -13,19 +12,15 @@ from app.domain.selection import Candidate, Scores, Selection
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question, Unembedded
 from app.retrieval.timing import Stopwatch
+from app.retrieval.words import Query, Words, phrase_bonus, search_words
 from app.storage import passages, search_text, search_vector
 from app.storage.engine import Session
 from app.storage.passages import Named
 
-#: A lexeme found in more than this share of the searched chunks chooses no rows, as long as rarer ones find enough.
-COMMON = 0.05
-#: Below this many chunks a lexeme is never called common: scoring them all costs next to nothing.
-FEW = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The candidates, how the vector leg ran (`exact` or `off`), and what the reader should know of the search."""
+    """The candidates, how the vector leg ran (`exact`, `hnsw`, `off`), and what a reader should know of the search."""
 
     selection: Selection
     vector_mode: str
@@ -37,25 +32,6 @@ class Gathered:
 NOTHING = Gathered(Selection(()), "off")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What the text leg made of a question, and the chunks that it named. `query` None: it holds no word to search."""
-
-    query: "_Query | None"
-    found: list[UUID]
-
-
-async def search_words(
-    session: Session, authorised: Authorised, text: str | None, analyser: Callable[[str], Analyser], watch: Stopwatch
-) -> Words:
-    """The text leg, which needs no embedding of the question."""
-    if text is None or not authorised.sources:
-        return Words(None, [])
-    with watch.stage("text"):
-        query = await _query(session, authorised, text, analyser)
-        return Words(query, await _text_leg(session, authorised, query) if query else [])
-
-
 async def gather(
     session: Session,
     authorised: Authorised,
@@ -63,21 +39,41 @@ async def gather(
     analyser: Callable[[str], Analyser],
     watch: Stopwatch,
     words: Words | None = None,
+    *,
+    limit: int = LEG_CANDIDATES,
+    approximate: bool = False,
 ) -> Gathered:
-    """`words` is the text leg, when it has already run."""
+    """`words` is the text leg, when it has already run; `limit` the most that a leg names. `approximate`: the vector
+    leg may use its index, where that is quicker and the reading is about now."""
     if question is None or not authorised.sources:
         return NOTHING
     if words is None:
-        words = await search_words(session, authorised, question.text, analyser, watch)
+        words = await search_words(session, authorised, question.text, analyser, watch, limit)
     query, by_words = words.query, words.found
     by_meaning: list[UUID] = []
+    mode = "off"
     if question.vector is not None:
         with watch.stage("vector"):
-            by_meaning = await _vector_leg(session, authorised, question)
+            mode, by_meaning = await _vector_leg(session, authorised, question, limit, approximate)
+    chunks = list(dict.fromkeys([*by_words, *by_meaning]))
+    found, without = await signals(session, authorised, question, query, chunks)
+    return Gathered(
+        selection=Selection(tuple(found)),
+        vector_mode=mode,
+        indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:{mode}:{question.model}"),
+        text_query_empty=query is None,
+        without_embedding=without,
+    )
+
+
+async def signals(
+    session: Session, authorised: Authorised, question: Question, query: Query | None, chunks: list[UUID]
+) -> tuple[list[Candidate], int]:
+    """Candidates with both of their true signals, whoever named them, and how many of them have no embedding."""
     rows = await passages.named(
         session,
         authorised.scope,
-        list(dict.fromkeys([*by_words, *by_meaning])),
+        chunks,
         query=question.vector,
         model=question.model,
         terms=search_text.term_vector(query.weights) if query else None,
@@ -86,13 +82,8 @@ async def gather(
     if question.vector is not None:
         without = sum(row.similarity is None for row in rows)
         rows = await _compared(session, authorised, question, rows)
-    return Gathered(
-        selection=Selection(tuple(_candidate(row, authorised, query) for row in rows)),
-        vector_mode="off" if question.vector is None else "exact",
-        indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:exact:{question.model}"),
-        text_query_empty=query is None,
-        without_embedding=without,
-    )
+    bonus = await phrase_bonus(session, authorised, query, chunks)
+    return [_candidate(row, authorised, query, bonus.get(row.chunk_id, 0.0)) for row in rows], without
 
 
 async def _compared(session: Session, authorised: Authorised, question: Question, rows: Sequence[Named]) -> list[Named]:
@@ -110,85 +101,32 @@ async def _compared(session: Session, authorised: Authorised, question: Question
     ]
 
 
-async def _vector_leg(session: Session, authorised: Authorised, question: Question) -> list[UUID]:
+async def _vector_leg(
+    session: Session, authorised: Authorised, question: Question, limit: int, approximate: bool
+) -> tuple[str, list[UUID]]:
+    """How it ran, and what it named. An earlier moment of either clock is always read exactly."""
     assert question.vector is not None
     assert question.model is not None
-    hits = await search_vector.search(
+    mode, hits = await search_vector.planned(
         session,
         authorised.scope,
         sources=list(authorised.sources),
         query=question.vector,
         model=question.model,
-        limit=LEG_CANDIDATES,
+        limit=limit,
+        tags=authorised.tags,
+        approximate=approximate and not authorised.historical,
     )
-    return [hit.chunk_id for hit in hits]
+    return mode, [hit.chunk_id for hit in hits]
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """The question's lexemes over the searched spaces: the keys of each, rarest first, and the weights that score."""
-
-    keys: list[tuple[int, list[int]]]
-    weights: dict[int, float]
-    greatest: float
-    chunks: int
-
-
-async def _query(
-    session: Session, authorised: Authorised, text: str, analyser: Callable[[str], Analyser]
-) -> _Query | None:
-    """None when the question holds no lexeme to search for."""
-    wanted: dict[str, float] = {}
-    for language in sorted({source.language for source in authorised.sources.values()}):
-        for lexeme, weight in analyser(language).query_terms(text).items():
-            wanted[lexeme] = max(weight, wanted.get(lexeme, 0.0))
-    if not wanted:
-        return None
-    spaces = sorted({source.space_id for source in authorised.sources.values()})
-    keys = {lexeme: [lexical.key(space, lexical.lexeme_id(lexeme)) for space in spaces] for lexeme in wanted}
-    counted = await search_text.frequencies(
-        session, authorised.scope, spaces, [key for group in keys.values() for key in group]
-    )
-    held = {lexeme: sum(counted.by_key.get(key, 0) for key in group) for lexeme, group in keys.items()}
-    weights = {
-        lexical.dimension(lexical.lexeme_id(lexeme)): weight * lexical.idf(held[lexeme], counted.chunks)
-        for lexeme, weight in wanted.items()
-    }
-    rarest_first = sorted(wanted, key=lambda lexeme: (held[lexeme], lexeme))
-    return _Query(
-        keys=[(held[lexeme], keys[lexeme]) for lexeme in rarest_first],
-        weights=weights,
-        greatest=sum(weights.values()),
-        chunks=counted.chunks,
-    )
-
-
-async def _text_leg(session: Session, authorised: Authorised, query: _Query) -> list[UUID]:
-    """Rare lexemes choose the rows; when they find too few the next commoner one joins them, and then all."""
-    common = max(COMMON * query.chunks, FEW)
-    every = len(query.keys)
-    rare = max(1, sum(held <= common for held, _ in query.keys))
-    hits: list[search_text.Hit] = []
-    for taken in sorted({rare, min(rare + 1, every), every}):
-        hits = await search_text.search(
-            session,
-            authorised.scope,
-            sources=list(authorised.sources),
-            keys=[key for _, group in query.keys[:taken] for key in group],
-            terms=search_text.term_vector(query.weights),
-            limit=LEG_CANDIDATES,
-        )
-        if len(hits) >= LEG_CANDIDATES:
-            break
-    return [hit.chunk_id for hit in hits]
-
-
-def _candidate(row: Named, authorised: Authorised, query: _Query | None) -> Candidate:
+def _candidate(row: Named, authorised: Authorised, query: Query | None, bonus: float) -> Candidate:
     """The organisation is checked again here: one missed predicate must not become another tenant's answer."""
     source = authorised.sources.get(row.source_id)
     space = authorised.spaces.get(row.space_id)
     if row.organisation != authorised.scope.organisation or source is None or space is None:
         raise MunimentError(Code.INTERNAL, "a row from outside the permitted scope was refused")
+    bm25 = None if row.bm25 is None else row.bm25 + bonus
     return Candidate(
         id=row.chunk_id,
         document_id=row.document_id,
@@ -200,7 +138,9 @@ def _candidate(row: Named, authorised: Authorised, query: _Query | None) -> Cand
         text_sha256=row.text_sha256,
         scores=Scores(
             vector=None if row.similarity is None else normalise_vector(row.similarity),
-            text=None if query is None or not row.bm25 else normalise_text(row.bm25, query.greatest),
+            text=None if query is None or not bm25 else normalise_text(bm25, query.greatest),
             level_weight=authorised.weights[space.level],
+            cosine=row.similarity,
+            bm25=bm25,
         ),
     )

@@ -1,29 +1,63 @@
 """The question as search needs it: redacted first, then embedded, with no connection held."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.providers.embedder.base import Embedder
+from app.providers.stemmer import SIMPLE
+from app.retrieval.remembered import Remembered
 from app.retrieval.timing import Stopwatch
 
 #: Texts without an embedding that are embedded for one request; the rest are similar to nothing.
 MOST_RECOMPUTED = 64
+
+#: Vectors of questions that are remembered, and the bytes that they and their questions may take.
+MOST_VECTORS, MOST_VECTOR_BYTES = 4096, 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """`text` is what may be searched with; `vector` is None where nothing embeds.
 
-    `recomputed` holds vectors of what turned out to have none: of chunks by id, of memories by SHA-256 of their text.
+    `original` is the user's own wording where `text` is another one. `reranked` holds what a reranker said of chunks,
+    by id: nothing when it failed, None while it was not asked; `rerank_model` is who said it. `recomputed` holds
+    vectors of what turned out to have none: of chunks by id, of memories by SHA-256 of their text. `readable` tells
+    whether the model knows the script of the text, `languages` those that the model was made for (None: any).
     """
 
     text: str
     vector: NDArray[np.float32] | None
     model: str | None
     recomputed: Mapping[bytes, NDArray[np.float32]] = field(default_factory=dict)
+    original: str | None = None
+    reranked: Mapping[UUID, float] | None = None
+    rerank_model: str | None = None
+    readable: bool = True
+    languages: frozenset[str] | None = None
+
+    def compared_with(self, languages: Collection[str]) -> "Question":
+        """The question for texts in these languages (Snowball names). Without its vector where that says nothing of
+        what is asked: in a script that the model cannot read, or of texts none of which is in a language of the model.
+        Words alone find more there than words and noise."""
+        ours = (
+            self.languages is None or not languages or SIMPLE in languages or not self.languages.isdisjoint(languages)
+        )
+        return self if self.readable and ours else replace(self, vector=None, model=None)
+
+    @property
+    def asked(self) -> str:
+        """The user's own wording."""
+        return self.text if self.original is None else self.original
+
+    @property
+    def rewritten(self) -> str | None:
+        """The wording that took its place; None when none did."""
+        return None if self.original is None else self.text
 
     def require(self, bare: Sequence[bytes]) -> list[bytes]:
         """Of what has no vector, newest first: what may still be embedded for this request (`MOST_RECOMPUTED`)."""
@@ -40,15 +74,53 @@ def wording(query: str | None) -> str | None:
     return None if query is None or not query.strip() else query
 
 
-async def ask(query: str | None, embedder: Embedder | None, watch: Stopwatch) -> Question | None:
-    """None when there is nothing to ask: no passage is then searched for."""
+class Vectors:
+    """The vectors of questions asked lately, an organisation's own."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._held: Remembered[NDArray[np.float32]] = Remembered(seconds, MOST_VECTORS, MOST_VECTOR_BYTES, clock)
+
+    async def of(
+        self, organisation: UUID | None, query: str, embedder: Embedder, watch: Stopwatch
+    ) -> NDArray[np.float32]:
+        key = (organisation, embedder.model, query)
+        vector = self._held.get(key)
+        if vector is None:
+            with watch.stage("embed"):
+                vector = await embedder.embed_query(query)
+            self._held.put(key, vector, vector.nbytes + 4 * len(query) + 500)
+        return vector
+
+
+_FORGETFUL = Vectors(0)
+
+
+async def ask(
+    query: str | None,
+    embedder: Embedder | None,
+    watch: Stopwatch,
+    original: str | None = None,
+    *,
+    organisation: UUID | None = None,
+    vectors: Vectors = _FORGETFUL,
+) -> Question | None:
+    """None when there is nothing to ask: no passage is then searched for. `original` is the user's wording, when
+    `query` may be another."""
     query = wording(query)
     if query is None:
         return None
+    original = None if original == query else original
     if embedder is None:
-        return Question(query, None, None)
-    with watch.stage("embed"):
-        return Question(query, await embedder.embed_query(query), embedder.model)
+        return Question(query, None, None, original=original)
+    vector = await vectors.of(organisation, query, embedder, watch)
+    return Question(
+        query,
+        vector,
+        embedder.model,
+        original=original,
+        readable=embedder.reads(query),
+        languages=embedder.languages,
+    )
 
 
 class Unembedded(Exception):

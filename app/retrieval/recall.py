@@ -14,6 +14,7 @@ from prometheus_client import Counter
 
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import age_days, pseudonym
+from app.domain.naming import meant
 from app.domain.scoring import MemoryScore, memory_score
 from app.domain.selection import Excluded, Reason
 from app.retrieval.authorise import Authorised
@@ -69,6 +70,7 @@ class Recalled:
     group_memories: tuple[DeliveredMemory, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     subject_pseudonym: str | None = None
+    subject_id: UUID | None = None
     truncated: bool = False
     without_embedding: int = 0
 
@@ -93,7 +95,7 @@ async def recall(
         return Recalled()
     reached = None
     if request.subject_id is not None:
-        reached = await subjects.reachable(
+        found = await subjects.reachable(
             session,
             request.subject_id,
             user=request.principal.id,
@@ -102,13 +104,14 @@ async def recall(
             known_at=authorised.scope.as_of.system_at,
             now=authorised.now,
         )
+        near = authorised.target.path[::-1] if authorised.target else ()
+        reached = meant(found, {item.space_id for item in found}, near, "subjectId")
     leg = _Leg(session, authorised, question, most)
     own = await leg.search(Owners.SPACES, list(authorised.spaces)) if authorised.spaces else []
     group: list[MemoryHit] = []
     if reached is not None:
-        subject, groups = reached
-        own += await leg.search(Owners.SUBJECT, subject.id)
-        group = await leg.search(Owners.GROUPS, groups) if groups else []
+        own += await leg.search(Owners.SUBJECT, reached.subject.id)
+        group = await leg.search(Owners.GROUPS, reached.groups) if reached.groups else []
     own, group = await leg.compared(own, group)
     limit = request.parameters.max_memories
     kept, over = _ranked(own, authorised.scope.as_of.valid_at, question, limit)
@@ -118,7 +121,10 @@ async def recall(
         memories=_deliver(kept, texts),
         group_memories=_deliver(group_kept, texts),
         excluded=tuple(Excluded(item, STAGE, Reason.TOP_K) for item in (*over, *group_over)),
-        subject_pseudonym=None if reached is None else pseudonym(reached[0].pseudonym_key, reached[0].external_id),
+        subject_pseudonym=None
+        if reached is None
+        else pseudonym(reached.subject.pseudonym_key, reached.subject.external_id),
+        subject_id=None if reached is None else reached.subject.id,
         truncated=leg.truncated,
         without_embedding=leg.without_embedding,
     )

@@ -13,7 +13,7 @@ from app.retrieval.question import Question
 from app.retrieval.recall import DeliveredMemory, Recalled
 from app.retrieval.redact import POLICY_VERSION
 from app.retrieval.request import Parameters, RetrievalRequest
-from app.storage import queue
+from app.storage import queue, traces
 from app.storage.engine import Session
 
 CATEGORY = "context_attribution"
@@ -28,10 +28,15 @@ async def record(
     delivered: Sequence[Delivered],
     recalled: Recalled,
     attribution_id: UUID,
+    traced: dict[str, Any] | None = None,
 ) -> None:
-    """Store the event and commit. ATTRIBUTION_FAILED when it cannot be: the caller then gets no passage."""
+    """Store the event, and the trace if one is kept, and commit. ATTRIBUTION_FAILED when it cannot be: the caller then
+    gets no passage."""
     event = _event(request, authorised, question, contract, delivered, recalled, attribution_id)
-    await queue.store(session, attribution_id, canonical(event))
+    if traced is None:
+        await queue.store(session, attribution_id, canonical(event))
+    else:
+        await traces.store(session, attribution_id, canonical(event), traced)
 
 
 def _event(
@@ -61,14 +66,17 @@ def _event(
         },
         "sessionId": request.session_id,
         "spaceId": str(authorised.target.id) if authorised.target else None,
-        "lensId": None,
+        "lensId": None if contract.lens is None else str(contract.lens.id),
+        "lensSystemFrom": None if contract.lens is None else format_instant(contract.lens.system_from),
         "subjectPseudonym": recalled.subject_pseudonym,
         "issuedAt": format_instant(contract.issued_at),
         "validAt": format_instant(contract.valid_at),
         "knownAt": format_instant(contract.known_at),
-        "querySha256": None if question is None else hashlib.sha256(question.text.encode()).hexdigest(),
+        "querySha256": None if question is None else _sha256(question.asked),
+        "rewrittenSha256": None if question is None or question.rewritten is None else _sha256(question.rewritten),
         "parameters": _parameters(contract.parameters),
-        "model": None if question is None or question.vector is None else question.model,
+        "model": _model(question, contract, recalled),
+        "rerankModel": None if question is None else question.rerank_model,
         "policyVersion": POLICY_VERSION,
         "indexes": list(contract.indexes),
         "sourceIds": sorted({str(item.source.id) for item in delivered}),
@@ -79,6 +87,7 @@ def _event(
                 "sourceId": str(item.source.id),
                 "sha256": item.content_sha256,
                 "indexVersion": item.passage.index_version,
+                **_relation(item),
             }
             for item in delivered
         ],
@@ -93,6 +102,24 @@ def _event(
             for item in recalled.delivered
         ],
     }
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _relation(item: Delivered) -> dict[str, str]:
+    """Which ranked chunk a passage was delivered beside, and as what."""
+    related = item.candidate.related
+    return {} if related is None else {"relatedTo": str(related.to), "relation": related.relation.value}
+
+
+def _model(question: Question | None, contract: Contract, recalled: Recalled) -> str | None:
+    """Whose vectors decided; None where words alone did."""
+    if question is None or question.vector is None:
+        return None
+    by_meaning = any(index.startswith("vector:") for index in contract.indexes)
+    return question.model if by_meaning or recalled.gathered else None
 
 
 def _owner(item: DeliveredMemory) -> str:

@@ -13,3 +13,9 @@ POLICY_VERSION = "none"
 def redact(selection: Selection, texts: Mapping[UUID, Passage]) -> tuple[Selection, Mapping[UUID, Passage]]:
     """The identity, at the place where a policy acts: after the last text was fetched and before tokens are counted."""
     return selection, texts
+
+
+def outgoing(text: str) -> str:
+    """What an endpoint may be sent of a text: the identity, at the place where a policy acts. Every text that leaves,
+    be it a question or a passage, goes through here."""
+    return text

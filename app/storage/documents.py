@@ -7,9 +7,10 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from app.domain.code import ContentGraph
 from app.domain.document import DocumentFacts
 from app.domain.temporal import Portion, Row
-from app.storage import chunks
+from app.storage import chunks, code
 from app.storage.chunks import CopiedChunk, NewChunk
 from app.storage.engine import Session, WriteSession
 from app.storage.facts import Family
@@ -120,6 +121,7 @@ class Batch:
 
     documents: list[tuple[UUID, str]] = field(default_factory=list)
     contents: dict[bytes, str] = field(default_factory=dict)
+    graphs: dict[bytes, ContentGraph] = field(default_factory=dict)
     close_versions: list[UUID] = field(default_factory=list)
     versions: list[tuple[UUID, Portion[DocumentFacts]]] = field(default_factory=list)
     close_chunks: list[UUID] = field(default_factory=list)
@@ -134,6 +136,7 @@ async def write(session: WriteSession, source: StoredSource, batch: Batch, *, em
     await session.run(
         _NEW_CONTENT, [{**base, "sha256": sha256, "text": value} for sha256, value in batch.contents.items()]
     )
+    await code.store(session, batch.graphs)
     await VERSIONS.close(session, batch.close_versions)
     await VERSIONS.insert(session, batch.versions, source_id=source.id)
     # Copied before the originals are closed: their embeddings and places in the queue are still where they were.

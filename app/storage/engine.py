@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app.domain.errors import Code, MunimentError
+from app.storage.failures import no_vector, unknown, unreachable
 
 #: The role that the application acts as: it owns no table, so row security binds it.
 ROLE = "muniment_app"
@@ -26,20 +27,23 @@ ROLE = "muniment_app"
 _ENTER = text(
     f"SELECT set_config('role', '{ROLE}', true), set_config('muniment.organisation', :organisation, true), "
     "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', :plans, true), "
-    "set_config('enable_seqscan', :scans, true), set_config('search_path', :search_path, true)"
+    "set_config('enable_seqscan', :scans, true), set_config('enable_sort', :sorts, true), "
+    "set_config('search_path', :search_path, true)"
 )
 
 
 class Plans(Enum):
-    """How statements are planned: (plan_cache_mode, enable_seqscan)."""
+    """How statements are planned: (plan_cache_mode, enable_seqscan, enable_sort)."""
 
     #: For the values at hand, each time: a plan for any array of keys would be a guess.
-    FRESH = ("force_custom_plan", "on")
+    FRESH = ("force_custom_plan", "on", "on")
     #: The same, by an index wherever there is one: the overlap of two arrays costs far more than the planner thinks.
-    INDEXED = ("force_custom_plan", "off")
+    INDEXED = ("force_custom_plan", "off", "on")
     #: Once for all values, for rows that are reached by their key: to plan them costs more than to run them. The plan
     #: may be older than most rows of its tables, so it must not rest on their being few.
-    ONCE = ("force_generic_plan", "off")
+    ONCE = ("force_generic_plan", "off", "on")
+    #: By the index that gives rows in their order, so that none is sorted.
+    ORDERED = ("force_custom_plan", "off", "off")
 
 
 #: Where the extension lives; its types and operators are found there too.
@@ -94,8 +98,11 @@ class Session:
         give a hundred rows, and what SQLAlchemy does for a row costs more than what the driver does."""
         driver, sql, values = self._driver(statement, parameters)
         if plans is not self._plans:
-            mode, scans = plans.value
-            await driver.execute(f"SET LOCAL plan_cache_mode = {mode}; SET LOCAL enable_seqscan = {scans}")
+            mode, scans, sorts = plans.value
+            await driver.execute(
+                f"SET LOCAL plan_cache_mode = {mode}; SET LOCAL enable_seqscan = {scans}; "
+                f"SET LOCAL enable_sort = {sorts}"
+            )
             self._plans = plans
         rows: Sequence[Sequence[Any]] = await driver.fetch(sql, *values)
         return rows
@@ -173,7 +180,10 @@ class Database:
         connection.run_async(self._find_vector)
 
     async def _find_vector(self, connection: Any) -> None:
-        schema, self._search_path = await connection.fetchrow(_VECTOR_SCHEMA)
+        found = await connection.fetchrow(_VECTOR_SCHEMA)
+        if found is None:
+            raise no_vector()
+        schema, self._search_path = found
         await register_vector(connection, schema=schema)
 
     @classmethod
@@ -204,7 +214,7 @@ class Database:
     async def _transaction(
         self, isolation: str, organisation: UUID | None, plans: Plans = Plans.FRESH
     ) -> AsyncIterator[AsyncConnection]:
-        mode, scans = plans.value
+        mode, scans, sorts = plans.value
         try:
             async with self._isolated[isolation].connect() as connection:
                 await connection.execute(
@@ -214,6 +224,7 @@ class Database:
                         "worker": "" if organisation else "on",
                         "plans": mode,
                         "scans": scans,
+                        "sorts": sorts,
                         "search_path": self._search_path,
                     },
                 )
@@ -222,9 +233,15 @@ class Database:
         except PoolTimeout as error:
             raise MunimentError(Code.SEARCH_UNAVAILABLE, "every database connection is in use") from error
         except (DBAPIError, PostgresError, InterfaceError, OSError) as error:
-            if _unreachable(error):
+            if unreachable(error):
                 raise MunimentError(Code.SEARCH_UNAVAILABLE, "the database cannot be reached") from error
+            if unknown(error) and not await self._has_vector():
+                raise no_vector() from error
             raise
+
+    async def _has_vector(self) -> bool:
+        async with self._engine.connect() as connection:
+            return (await connection.exec_driver_sql(_VECTOR_SCHEMA)).first() is not None
 
     @asynccontextmanager
     async def snapshot(self, organisation: UUID, plans: Plans = Plans.FRESH) -> AsyncIterator[Session]:
@@ -273,17 +290,3 @@ class _Adapted(Protocol):
     """SQLAlchemy's asyncpg connection, as its connect event hands it over."""
 
     def run_async(self, function: Any) -> Any: ...
-
-
-def _unreachable(error: BaseException) -> bool:
-    """Whether the connection was lost or refused, as opposed to a statement that failed."""
-    if isinstance(error, DBAPIError):
-        if error.connection_invalidated:
-            return True
-        sqlstate = str(getattr(error.orig, "sqlstate", "") or "")
-        return sqlstate.startswith(("08", "57P")) or isinstance(
-            getattr(error.orig, "__cause__", None), OSError | asyncio.TimeoutError
-        )
-    if isinstance(error, PostgresError):
-        return str(error.sqlstate or "").startswith(("08", "57P"))
-    return isinstance(error, OSError) or (isinstance(error, InterfaceError) and "closed" in str(error))

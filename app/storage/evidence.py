@@ -82,7 +82,7 @@ async def stream(session: Session, first: int = -(2**63), last: int = 2**63 - 1)
             yield list(map(Entry._make, batch))
 
 
-_COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id"
+_COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id, r.category"
 _BY = {"id": "r.id = :value", "request": "r.request_id = :value"}
 _FIND = {
     by: text(

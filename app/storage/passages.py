@@ -73,6 +73,26 @@ async def named(
     return [Named(*row) for row in rows]
 
 
+@cache
+def _vectors(present: bool) -> TextClause:
+    return text(
+        f"""
+        SELECT c.id, e.vector FROM chunks c JOIN embeddings e ON {tenant("e")}
+            AND e.live = (c.system_to IS NULL AND c.valid_to IS NULL) AND e.chunk_id = c.id
+            AND e.model = :model {"" if present else "AND e.system_from <= :known_at"}
+        WHERE c.id = ANY(CAST(:chunks AS uuid[])) AND {visible("c", present)}
+        """
+    )
+
+
+async def vectors(
+    session: Session, scope: Scope, chunks: Sequence[UUID], model: str | None
+) -> dict[UUID, NDArray[np.float32]]:
+    """Embeddings of `chunks` by the model, shape (dimensions,); those that have none are missing."""
+    rows = await session.fetch(_vectors(scope.present), {**scope.parameters, "chunks": list(chunks), "model": model})
+    return {id: vector.to_numpy().astype(np.float32) for id, vector in rows}
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """What a caller is given of a chunk, with the version of its document that held at the scope."""

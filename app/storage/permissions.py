@@ -28,15 +28,50 @@ async def granted(session: Session, user: UUID, principals: Sequence[UUID]) -> d
     return {row.permission: frozenset(row.spaces) for row in rows}
 
 
-_SPACES = text(
-    f"""
-    SELECT s.id, s.level, s.key_path, s.name, s.path FROM spaces s
-    WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user) AND s.key_path > :after
-    AND (s.owner_id = :user OR EXISTS (SELECT FROM grants g WHERE {believed_now("g")} AND {valid("g", "now()")}
-        AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))
-    ORDER BY s.key_path LIMIT :limit
-    """
+#: The caller may see the space `s` today: it is their own, or nobody's and they hold anything on it or above.
+VISIBLE = (
+    f"(s.owner_id = :user OR s.owner_id IS NULL AND EXISTS (SELECT FROM grants g WHERE {believed_now('g')} "
+    f"AND {valid('g', 'now()')} AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))"
 )
+#: What is shown of the space `s`: its parent only to who may see that too.
+SHOWN = (
+    "s.id, s.level, s.key_path, s.name, s.path, CASE WHEN EXISTS (SELECT FROM grants g "
+    f"WHERE {believed_now('g')} AND {valid('g', 'now()')} AND g.principal_id = ANY(CAST(:principals AS uuid[])) "
+    "AND g.space_id = ANY(s.path) AND g.space_id <> s.id) THEN s.parent_id END AS parent_id"
+)
+_SPACES = text(
+    f"SELECT {SHOWN} FROM spaces s WHERE {believed_now('s')} AND s.key_path > :after AND {VISIBLE} "
+    "ORDER BY s.key_path LIMIT :limit"
+)
+_SHOWN = text(f"SELECT {SHOWN} FROM spaces s WHERE {believed_now('s')} AND s.id = CAST(:space AS uuid) AND {VISIBLE}")
+
+
+async def shown_space(session: Session, user: UUID, principals: Sequence[UUID], space: UUID) -> Any | None:
+    """One space as `visible_spaces` lists it; None when the caller may not see it."""
+    return await session.row(
+        _SHOWN, {"organisation": session.organisation, "user": user, "principals": list(principals), "space": space}
+    )
+
+
+_VISIBLE_AMONG = text(
+    f"SELECT s.id FROM spaces s WHERE {believed_now('s')} AND s.id = ANY(CAST(:spaces AS uuid[])) AND {VISIBLE}"
+)
+
+
+async def visible_among(
+    session: Session, user: UUID, principals: Sequence[UUID], spaces: Sequence[UUID]
+) -> frozenset[UUID]:
+    """Those of some spaces that the caller may see today."""
+    rows = await session.rows(
+        _VISIBLE_AMONG,
+        {
+            "organisation": session.organisation,
+            "user": user,
+            "principals": list(principals),
+            "spaces": list(spaces),
+        },
+    )
+    return frozenset(row.id for row in rows)
 
 
 async def visible_spaces(
@@ -81,7 +116,7 @@ async def holds_at_root(session: Session, principals: Sequence[UUID], permission
 
 _PERMITTED = text(
     f"""
-    SELECT s.id, s.path, s.key_path, s.level, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
+    SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
         WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
         AND g.space_id = ANY(s.path)) AS permissions
     FROM spaces s WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user)
@@ -103,4 +138,23 @@ async def permitted_space(
             "space_id": space_id,
             "key_path": key_path,
         },
+    )
+
+
+_NEAREST = text(
+    f"""
+    SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
+        WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        AND g.space_id = ANY(s.path)) AS permissions
+    FROM spaces s WHERE {believed_now("s")} AND s.key_path = ANY(CAST(:key_paths AS text[]))
+    ORDER BY cardinality(s.path) DESC LIMIT 1
+    """
+)
+
+
+async def nearest_space(session: Session, principals: Sequence[UUID], key_paths: Sequence[str]) -> Any | None:
+    """The deepest space there is of some key paths, whoever may see it, with what the caller may do there."""
+    return await session.row(
+        _NEAREST,
+        {"organisation": session.organisation, "principals": list(principals), "key_paths": list(key_paths)},
     )

@@ -11,7 +11,8 @@ from app.domain.errors import Code, MunimentError
 from app.storage.engine import Session
 from app.storage.scope import tenant
 
-_ENQUEUE = text("INSERT INTO attribution_queue (organisation_id, id, payload) VALUES (:organisation, :id, :payload)")
+ENQUEUE = "INSERT INTO attribution_queue (organisation_id, id, payload) VALUES (:organisation, :id, :payload)"
+_ENQUEUE = text(ENQUEUE)
 
 
 async def enqueue(session: Session, id: UUID, payload: bytes) -> None:

@@ -1,4 +1,5 @@
-"""R1 in one statement: the clock, and the spaces, weights and sources that a caller reaches from one space."""
+"""R1 in one statement: the clock, and the spaces, weights and sources that a caller reaches from one space, with the
+lens that they look through."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from app.storage.engine import Session
 from app.storage.scope import believed_now, known, tenant, valid
 
 # One row: the clock, and everything about spaces that the question needs. A space counts when it was known at :known_at
-# and still exists today; permission is always today's, held where the space stands today.
+# and still exists today; permission is always today's, held where the space stands today. An active space and a lens
+# are as they were known then, and count only for who may see their space today.
 _REACH = text(
     f"""
     WITH clock AS (
@@ -26,11 +28,17 @@ _REACH = text(
     ), tree AS (
         SELECT s.*, t.path AS path_today, t.owner_id AS owner_today
         FROM at, spaces s JOIN spaces t ON {believed_now("t")} AND t.id = s.id WHERE {known("s", "at.known_at")}
+    ), active AS (
+        SELECT t.id FROM at, active_spaces a JOIN tree t ON t.id = a.space_id
+        WHERE {known("a", "at.known_at")} AND a.principal_id = :user
+        AND (t.owner_today = :user
+            OR t.owner_today IS NULL AND EXISTS (SELECT FROM held h WHERE h.space_id = ANY(t.path_today)))
     ), target AS (
         SELECT path FROM tree WHERE (owner_today IS NULL OR owner_today = :user) AND (
             id = CAST(:space_id AS uuid) OR key_path = CAST(:key_path AS text)
-            OR (CAST(:space_id AS uuid) IS NULL AND CAST(:key_path AS text) IS NULL AND parent_id IS NULL
-                AND owner_id IS NULL))
+            OR (CAST(:space_id AS uuid) IS NULL AND CAST(:key_path AS text) IS NULL AND (
+                id = (SELECT id FROM active)
+                OR NOT EXISTS (SELECT FROM active) AND parent_id IS NULL AND owner_id IS NULL)))
     ), chain AS (
         SELECT t.id, t.level, t.key_path, t.name, t.path,
             coalesce(t.owner_today = :user, false) AS own,
@@ -49,7 +57,10 @@ _REACH = text(
                 'synced_at', (SELECT max(y.system_from) FROM source_syncs y WHERE {tenant("y")}
                     AND y.source_id = o.id AND y.system_from <= at.known_at)) ORDER BY o.id)
             FROM sources o WHERE {known("o", "at.known_at")} AND o.space_id IN (SELECT id FROM chain)
-            AND EXISTS (SELECT FROM sources p WHERE {believed_now("p")} AND p.id = o.id)) AS sources
+            AND EXISTS (SELECT FROM sources p WHERE {believed_now("p")} AND p.id = o.id)) AS sources,
+        (SELECT to_jsonb(l) FROM lenses l JOIN spaces s ON {believed_now("s")} AND s.id = l.space_id
+            WHERE {known("l", "at.known_at")} AND l.id = CAST(:lens_id AS uuid) AND (s.owner_id = :user
+                OR s.owner_id IS NULL AND EXISTS (SELECT FROM held h WHERE h.space_id = ANY(s.path)))) AS lens
     FROM at
     """
 )
@@ -66,6 +77,7 @@ class Reach:
     spaces: list[dict[str, Any]]
     weights: dict[str, float]
     sources: list[dict[str, Any]]
+    lens: dict[str, Any] | None = None
 
 
 async def reach(
@@ -76,8 +88,10 @@ async def reach(
     space_id: UUID | None,
     key_path: str | None,
     known_at: datetime | None,
+    lens_id: UUID | None = None,
 ) -> Reach | None:
-    """None when the organisation does not exist. With neither space id nor key path, the organisation's own space."""
+    """None when the organisation does not exist. With neither space id nor key path, the caller's active space; the
+    organisation's own when none is set, or when they may not see it. A lens that they may not see is None."""
     rows = await session.fetch(
         _REACH,
         {
@@ -87,11 +101,12 @@ async def reach(
             "space_id": space_id,
             "key_path": key_path,
             "known_at": known_at,
+            "lens_id": lens_id,
         },
     )
     if not rows:
         return None
-    clock, now, target, spaces, weights, sources = rows[0]
+    clock, now, target, spaces, weights, sources, lens = rows[0]
     return Reach(
         clock=clock,
         # Not read back: the driver would return the first instant there is as one without an offset.
@@ -101,4 +116,5 @@ async def reach(
         spaces=spaces or [],
         weights=weights or {},
         sources=sources or [],
+        lens=lens,
     )

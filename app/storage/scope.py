@@ -104,3 +104,39 @@ def closed(alias: str, whose: Callable[[str], str] = tenant) -> str:
 def _begun(alias: str, present: bool) -> str:
     started = f"({alias}.valid_from IS NULL OR {alias}.valid_from <= :valid_at)"
     return started if present else f"{alias}.system_from <= :known_at AND {started}"
+
+
+# What is not visible, though it is known of: rows that were believed at the point of system time but are true at
+# another one of valid time, and rows that were believed no longer. Never a row that was stamped later.
+
+
+def superseded(alias: str, present: bool) -> str:
+    """Believed no longer; of rows that `missed` names."""
+    ended_belief = f"{alias}.system_to IS NOT NULL"
+    return ended_belief if present else f"({ended_belief} AND {alias}.system_to <= :known_at)"
+
+
+def missed(alias: str, present: bool, whose: Callable[[str], str] = tenant) -> list[str]:
+    """The rows that are out of force, cut as those of `live`, `ended` and `closed`."""
+    stamped = "" if present else f" AND {alias}.system_from <= :known_at"
+    begins = f"{alias}.valid_from > :valid_at"
+    elsewhere = f"({begins} OR {alias}.valid_to <= :valid_at)"
+    gone = (
+        valid(alias)
+        if present
+        else f"(({superseded(alias, present)} AND {valid(alias)}) OR ({alias}.system_to > :known_at AND {elsewhere}))"
+    )
+    return [
+        f"{whose(alias)} AND {alias}.system_to IS NULL AND {alias}.valid_to IS NULL AND {begins}{stamped}",
+        f"{whose(alias)} AND {alias}.system_to IS NULL AND {alias}.valid_to IS NOT NULL AND {elsewhere}{stamped}",
+        f"{whose(alias)} AND {alias}.system_to IS NOT NULL AND {gone}{stamped}",
+    ]
+
+
+def next_boundary(table: str) -> str:
+    """The first instant after `:valid_at` at which a fact of today's belief begins or ends; NULL when none does."""
+    return (
+        f"SELECT least((SELECT min(f.valid_from) FROM {table} f WHERE {believed_now('f')} "
+        f"AND f.valid_from > :valid_at), (SELECT min(f.valid_to) FROM {table} f WHERE {believed_now('f')} "
+        "AND f.valid_to > :valid_at))"
+    )

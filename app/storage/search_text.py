@@ -7,14 +7,18 @@ BM25 is an inner product. `keys` hash (space, lexeme): the index is cut by space
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
 from sqlalchemy import TextClause, text
 
+from app.domain.lens import TagSets
 from app.storage.engine import Plans, Session
 from app.storage.scope import Scope, closed, ended, known, live, tenant_checked
 from app.storage.tables import DIMENSIONS
+from app.storage.tags import parameters, tagged, with_tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +62,31 @@ async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], ke
 
 
 @cache
-def _leg(present: bool) -> TextClause:
-    cuts = [live("p", present, tenant_checked), ended("p", present, tenant_checked)]
-    if not present:
-        cuts.append(closed("p", tenant_checked))
-    parts = [
-        f"""
+def _leg(present: bool, filtered: bool = False) -> TextClause:
+    among = tagged("p") if filtered else ""
+
+    def hits(predicate: str, keys: str) -> str:
+        return f"""
         (SELECT p.chunk_id, -(p.terms <#> CAST(:terms AS sparsevec)) AS signal FROM postings p
-        WHERE p.keys && CAST(:keys AS bigint[]) AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[]))
+        WHERE p.keys && {keys} AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[])){among}
         ORDER BY signal DESC, p.chunk_id LIMIT :limit)
         """
-        for predicate in cuts
-    ]
-    return text(f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS hits ORDER BY signal DESC, chunk_id LIMIT :limit")
+
+    every = "CAST(:keys AS bigint[])"
+    now = live("p", present, tenant_checked)
+    if filtered:
+        parts = [hits(now, every)]
+    else:
+        # A space at a time: an inverted index compares each row with every key that it was asked for, and no row holds
+        # keys of two spaces.
+        own = f"({every})[g.start : g.start + :width - 1]"
+        starts = f"generate_series(1, cardinality({every}), CAST(:width AS int)) AS g(start)"
+        parts = [f"(SELECT h.* FROM {starts} CROSS JOIN LATERAL {hits(now, own)} AS h)"]
+    parts.append(hits(ended("p", present, tenant_checked), every))
+    if not present:
+        parts.append(hits(closed("p", tenant_checked), every))
+    found = f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS hits ORDER BY signal DESC, chunk_id LIMIT :limit"
+    return text(f"{with_tagged(present)} {found}" if filtered else found)
 
 
 async def search(
@@ -78,16 +94,27 @@ async def search(
     scope: Scope,
     *,
     sources: Sequence[UUID],
-    keys: Sequence[int],
+    keys: Sequence[Sequence[int]],
     terms: SparseVector,
     limit: int,
+    tags: TagSets = (),
 ) -> list[Hit]:
-    """The `limit` best chunks among those that hold one of `keys`, best first, ties by id."""
-    rows = await session.fetch(
-        _leg(scope.present),
-        {**scope.parameters, "sources": list(sources), "keys": list(keys), "terms": terms, "limit": limit},
-        Plans.INDEXED,
-    )
+    """The `limit` best chunks among those that hold one of `keys`, best first, ties by id. `keys` by space: each has
+    those of the same lexemes."""
+    if not keys or not keys[0]:
+        return []
+    filtered = bool(tags)
+    bound: dict[str, Any] = {
+        **scope.parameters,
+        **parameters(tags),
+        "sources": list(sources),
+        "keys": list(chain.from_iterable(keys)),
+        "terms": terms,
+        "limit": limit,
+    }
+    if not filtered:
+        bound["width"] = len(keys[0])
+    rows = await session.fetch(_leg(scope.present, filtered), bound, Plans.INDEXED)
     return [Hit(*row) for row in rows]
 
 

@@ -30,6 +30,16 @@ class Group:
     space_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    subject: Subject
+    groups: list[UUID]
+
+    @property
+    def space_id(self) -> UUID:
+        return self.subject.space_id
+
+
 def _encode(verified: bool) -> Mapping[str, Any]:
     return {"verified": verified}
 
@@ -43,13 +53,15 @@ MEMBERSHIPS: Family[bool] = Family("memberships", "membership_id", {"verified": 
 
 _SUBJECT = text(
     f"SELECT s.id, s.external_id, s.space_id, s.pseudonym_key FROM subjects s WHERE {tenant('s')} "
-    "AND s.external_id = :external_id"
+    "AND s.external_id = :external_id ORDER BY s.space_id"
 )
 _NEW_SUBJECT = text(
     "INSERT INTO subjects (organisation_id, id, external_id, space_id, pseudonym_key, system_from) "
     "VALUES (:organisation, :id, :external_id, :space, :key, :stamp)"
 )
-_GROUP = text(f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.key = :key")
+_GROUP = text(
+    f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.key = :key ORDER BY g.space_id"
+)
 _GROUP_BY_ID = text(f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.id = :id")
 _NEW_GROUP = text(
     "INSERT INTO groups (organisation_id, id, key, name, space_id, system_from) "
@@ -57,10 +69,10 @@ _NEW_GROUP = text(
 )
 
 
-async def find_subject(session: Session, external_id: str) -> Subject | None:
-    """By the client's own name, compared whole."""
-    row = await session.row(_SUBJECT, {"organisation": session.organisation, "external_id": external_id})
-    return None if row is None else Subject(row.id, row.external_id, row.space_id, row.pseudonym_key)
+async def find_subjects(session: Session, external_id: str) -> list[Subject]:
+    """Those of all spaces that go by the client's own name, compared whole."""
+    rows = await session.rows(_SUBJECT, {"organisation": session.organisation, "external_id": external_id})
+    return [Subject(*row) for row in rows]
 
 
 async def create_subject(session: WriteSession, subject: Subject) -> None:
@@ -77,9 +89,9 @@ async def create_subject(session: WriteSession, subject: Subject) -> None:
     )
 
 
-async def find_group(session: Session, key: str) -> Group | None:
-    row = await session.row(_GROUP, {"organisation": session.organisation, "key": key})
-    return None if row is None else Group(row.id, row.key, row.name, row.space_id)
+async def find_groups(session: Session, key: str) -> list[Group]:
+    """Those of all spaces that have the key."""
+    return [Group(*row) for row in await session.rows(_GROUP, {"organisation": session.organisation, "key": key})]
 
 
 async def group_by_id(session: Session, id: UUID) -> Group | None:
@@ -121,7 +133,8 @@ _REACHABLE = text(
             AND EXISTS (SELECT FROM memberships t WHERE {believed_now("t")} AND {valid("t", ":now")} AND t.verified
                 AND t.membership_id = m.membership_id)
             AND {_may_search("g.space_id")} ORDER BY g.id) AS groups
-    FROM subjects s WHERE {tenant("s")} AND s.external_id = :external_id AND {_may_search("s.space_id")}
+    FROM subjects s WHERE {tenant("s")} AND s.external_id = :external_id AND s.system_from <= :known_at
+        AND {_may_search("s.space_id")} ORDER BY s.space_id
     """
 )
 
@@ -135,9 +148,9 @@ async def reachable(
     valid_at: datetime,
     known_at: datetime,
     now: datetime,
-) -> tuple[Subject, list[UUID]] | None:
-    """The subject and the groups whose memories count for it; None when unknown, or not the caller's to ask for."""
-    row = await session.row(
+) -> list[Reachable]:
+    """The subjects of that name that are the caller's to ask for, each with the groups whose memories count for it."""
+    rows = await session.rows(
         _REACHABLE,
         {
             "organisation": session.organisation,
@@ -149,9 +162,7 @@ async def reachable(
             "now": now,
         },
     )
-    if row is None:
-        return None
-    return Subject(row.id, row.external_id, row.space_id, row.pseudonym_key), list(row.groups)
+    return [Reachable(Subject(*row[:4]), list(row.groups)) for row in rows]
 
 
 _OF = "IN (SELECT m.id FROM memories m WHERE m.organisation_id = :organisation AND m.subject_id = :subject)"

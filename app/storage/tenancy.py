@@ -33,6 +33,10 @@ async def create_organisation(
 _FIND_SPACE = text(
     f"SELECT s.id, s.path, s.key_path, s.level FROM spaces s WHERE {believed_now('s')} AND s.key_path = :key_path"
 )
+_SPACE_BY_ID = text(
+    "SELECT s.id, s.path, s.key_path, s.level, s.name FROM spaces s "
+    f"WHERE {believed_now('s')} AND s.id = CAST(:id AS uuid)"
+)
 _NEW_SPACE = text(
     "INSERT INTO spaces (organisation_id, id, parent_id, path, key_path, level, name, owner_id, system_from) "
     "VALUES (:organisation, :id, :parent_id, :path, :key_path, :level, :name, :owner_id, :stamp)"
@@ -41,6 +45,14 @@ _NEW_SPACE = text(
 
 async def find_space(session: Session, key_path: str) -> Any | None:
     return await session.row(_FIND_SPACE, {"organisation": session.organisation, "key_path": key_path})
+
+
+async def space_by_id(session: Session, id: UUID) -> Any:
+    """LookupError when there is none."""
+    row = await session.row(_SPACE_BY_ID, {"organisation": session.organisation, "id": id})
+    if row is None:
+        raise LookupError("no such space")
+    return row
 
 
 async def create_space(
@@ -53,7 +65,7 @@ async def create_space(
     name: str,
     owner_id: UUID | None = None,
 ) -> None:
-    """`parent` is a row of `find_space`; the root has none."""
+    """`parent` has an id and a path, as a row of `find_space` has; the root has none."""
     await session.run(
         _NEW_SPACE,
         {

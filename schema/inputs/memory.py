@@ -16,12 +16,16 @@ from schema.types.enums import EpistemicStatus, TransformType
 class RememberInput:
     text: str = strawberry.field(description="What is remembered; at most 20000 characters.")
     subject_id: strawberry.ID | None = strawberry.field(
-        default=None, description="The subject, by the client's own name; made in the space when it is new."
+        default=None,
+        description="The subject, by the client's own name: of several in the spaces that the caller may see, the one "
+        "in the named space or nearest above it. Made in the space when there is none.",
     )
     group_key: str | None = strawberry.field(default=None, description="The group, by its key.")
     space_id: strawberry.ID | None = strawberry.field(default=None, description="The space, by id.")
     space_key: str | None = strawberry.field(
-        default=None, description="The space, by key path; the organisation's own when none is named."
+        default=None,
+        description="The space, by key path; the organisation's own when none is named. An unknown one is made where "
+        "the caller may write on the nearest space above it.",
     )
     importance: float | None = strawberry.field(default=None, description="0 to 1; 0.5 by default.")
     confidence: float | None = strawberry.field(default=None, description="0 to 1.")

@@ -17,7 +17,11 @@ class PointInput:
 @strawberry.input(description="One question to the store. Filters: null is not given, an empty list admits nothing.")
 class RetrieveInput:
     query: str | None = strawberry.field(default=None, description="The question in plain words; null: no passages.")
-    space_id: strawberry.ID | None = strawberry.field(default=None, description="The space to ask from, by id.")
+    space_id: strawberry.ID | None = strawberry.field(
+        default=None,
+        description="The space to ask from, by id. With no space named here the header `X-Muniment-Space` decides, "
+        "then the caller's active space; then it is the organisation's own.",
+    )
     space_key: str | None = strawberry.field(default=None, description="The same by key path; `/` is the organisation.")
     as_of: Instant | None = strawberry.field(default=None, description="Point of valid time; now by default.")
     known_at: Instant | None = strawberry.field(default=None, description="Point of system time; now by default.")
@@ -37,9 +41,13 @@ class RetrieveInput:
     )
     source_kinds: list[str] | None = strawberry.field(default=None, description="Only sources of these kinds.")
     providers: list[str] | None = strawberry.field(default=None, description="Only sources of these providers.")
-    tags: list[str] | None = strawberry.field(default=None, description="Only documents that carry one of these tags.")
+    tags: list[str] | None = strawberry.field(
+        default=None, description="Only documents that carry one of these tags. Never limits memories."
+    )
     lens_id: strawberry.ID | None = strawberry.field(
-        default=None, description="A saved lens: its spaces and filters narrow the request's own."
+        default=None,
+        description="A saved lens: what its filters and the request's own both admit is searched, in those of its "
+        "spaces that would be searched anyway. Of memories it limits only those of a space itself, by its spaces.",
     )
     mmr_lambda: float | None = strawberry.field(
         default=None,

@@ -17,7 +17,11 @@ DocumentId = Annotated[strawberry.ID, strawberry.argument(description="Id of the
 class DocumentMutations:
     @needs(Permission.WRITE)
     @strawberry.mutation(
-        description="The same valid period, another text: only where the document is believed to be anything."
+        description=(
+            "The same valid period, another text: only where the document is believed to be anything; without bounds, "
+            "everywhere. Answers with the first part that was corrected. It outlives later readings of the "
+            "source, until the source itself has other bytes."
+        )
     )
     async def correct_document(
         self,
@@ -44,7 +48,12 @@ class DocumentMutations:
         )
 
     @needs(Permission.WRITE)
-    @strawberry.mutation(description="The document is no longer believed to hold in the period.")
+    @strawberry.mutation(
+        description=(
+            "The document is no longer believed to hold in the period; without bounds, never. A later reading of "
+            "a source that still has it brings it back."
+        )
+    )
     async def retract_document(
         self,
         info: Info,

@@ -29,6 +29,11 @@ SpaceId = Annotated[strawberry.ID | None, strawberry.argument(description="The s
 SpaceKey = Annotated[
     str | None, strawberry.argument(description="The space, by key path; the organisation's own when none is named.")
 ]
+MeantId = Annotated[
+    strawberry.ID | None,
+    strawberry.argument(description="Where several go by a name: the space, by id, of the one that is meant."),
+]
+MeantKey = Annotated[str | None, strawberry.argument(description="The same space by key path.")]
 
 
 @strawberry.type
@@ -53,7 +58,12 @@ class MemoryMutations:
         )
 
     @needs(Permission.MEMORY_WRITE)
-    @strawberry.mutation(description="The same valid period, a new belief: only where something is believed already.")
+    @strawberry.mutation(
+        description=(
+            "The same valid period, a new belief: only where something is believed already. Without bounds every phase "
+            "of the memory is changed; the answer is the first of them."
+        )
+    )
     async def correct_memory(
         self,
         info: Info,
@@ -140,9 +150,10 @@ class MemoryMutations:
         info: Info,
         memory_id: MemoryId,
         revision: Annotated[int, strawberry.argument(description="The proposed revision.")],
+        client_key: ClientKey = None,
     ) -> Memory:
         services, principal = info.context.services, info.context.principal
-        return Memory.of(await services.proposals.accept(principal, str(memory_id), revision))
+        return Memory.of(await services.proposals.accept(principal, str(memory_id), revision, client_key))
 
     @needs(Permission.MEMORY_WRITE)
     @strawberry.mutation(description="Make a subject. The same again is the same subject.")
@@ -202,6 +213,8 @@ class MemoryMutations:
         member: Annotated[bool, strawberry.argument(description="false ends the membership in the period.")] = True,
         valid_from: ValidFrom = None,
         valid_to: ValidTo = None,
+        space_id: MeantId = None,
+        space_key: MeantKey = None,
         client_key: ClientKey = None,
     ) -> GroupMembership:
         services, principal = info.context.services, info.context.principal
@@ -213,6 +226,8 @@ class MemoryMutations:
             verified=verified,
             member=member,
             period=period(valid_from, valid_to),
+            space_id=None if space_id is None else str(space_id),
+            space_key=space_key,
             client_key=client_key,
         )
         return GroupMembership(
@@ -221,8 +236,22 @@ class MemoryMutations:
 
     @needs(Permission.ADMIN)
     @strawberry.mutation(description="Erase everything held of a subject, on every clock. The chain keeps a tombstone.")
-    async def forget_subject(self, info: Info, subject_id: SubjectId) -> ForgottenSubject:
+    async def forget_subject(
+        self,
+        info: Info,
+        subject_id: SubjectId,
+        space_id: MeantId = None,
+        space_key: MeantKey = None,
+        client_key: ClientKey = None,
+    ) -> ForgottenSubject:
         services, principal = info.context.services, info.context.principal
-        erased = await people.forget_subject(services.database, principal, str(subject_id))
+        erased = await people.forget_subject(
+            services.database,
+            principal,
+            str(subject_id),
+            space_id=None if space_id is None else str(space_id),
+            space_key=space_key,
+            client_key=client_key,
+        )
         services.ring()
         return ForgottenSubject(subject_id=subject_id, erased_memories=erased)

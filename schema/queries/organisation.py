@@ -1,11 +1,13 @@
 """Who asks, from where they can ask, and how the deployment stands."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import strawberry
 
-from app.domain.principal import Level, Permission
+from app.domain.principal import Permission
 from app.identity.authorisation import require
+from app.providers.chat import Chat
+from app.providers.reranker import Reranker
 from app.retrieval import request
 from app.retrieval.request import Limits
 from app.server.status import read_status
@@ -14,7 +16,7 @@ from schema.context import Info
 from schema.permissions import TOKEN, needs
 from schema.scalars import BigInt
 from schema.types.connection import Connection, connect, decode_cursor, page_size
-from schema.types.organisation import Capabilities, EmbeddingStatus, Me, ParameterLimits, Space, Status
+from schema.types.organisation import Capabilities, EmbeddingStatus, Me, OptionalStage, ParameterLimits, Space, Status
 
 SPACES = "spaces"
 
@@ -44,7 +46,7 @@ class OrganisationQueries:
         position = decode_cursor(SPACES, after) or ""
         async with info.context.services.database.snapshot(principal.organisation) as session:
             rows = await permissions.visible_spaces(session, principal.id, principal.identities, position, size + 1)
-        return connect(SPACES, rows, size, after, node=_space, position=lambda row: str(row.key_path))
+        return connect(SPACES, rows, size, after, node=Space.of, position=lambda row: str(row.key_path))
 
     @needs(TOKEN)
     @strawberry.field(description="What a first-party application may rely on; needs no permission beyond a token.")
@@ -65,6 +67,7 @@ class OrganisationQueries:
         services, principal = info.context.services, info.context.principal
         await require(services.database, principal, Permission.ORG_ADMIN)
         embedder = services.retriever.embedder
+        rewriter, reranking = services.retriever.rewriter, services.retriever.reranking
         status = await read_status(services.database, principal.organisation, embedder.model if embedder else None)
         return Status(
             search_backend=services.search_backend,
@@ -74,6 +77,8 @@ class OrganisationQueries:
                 dimensions=embedder.dimensions if embedder else None,
                 locality=embedder.locality if embedder else "none",
             ),
+            rewriting=_stage(rewriter.chat if rewriter else None),
+            reranking=_stage(reranking.reranker if reranking else None),
             chunks=BigInt(status.chunks),
             embedded_chunks=BigInt(status.embedded_chunks),
             queue_depth=BigInt(status.queue_depth),
@@ -85,8 +90,12 @@ class OrganisationQueries:
         )
 
 
-def _space(row: Any) -> Space:
-    return Space(id=strawberry.ID(str(row.id)), key_path=row.key_path, level=Level(row.level), name=row.name)
+def _stage(model: Chat | Reranker | None) -> OptionalStage:
+    return OptionalStage(
+        configured=model is not None,
+        model=model.model if model else None,
+        locality=model.locality if model else "none",
+    )
 
 
 def _limits(limits: Limits) -> ParameterLimits:

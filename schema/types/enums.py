@@ -14,15 +14,19 @@ from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.principal import Level as SpaceLevel
 from app.domain.selection import Reason as ExclusionType
 from app.domain.selection import Relation
+from app.domain.trace import Kind as CandidateKind
+from app.evidence.trace import Outcome as ItemOutcome
 from app.history.rectangles import Kind as FactKind
 
 __all__ = [
     "BudgetStrategy",
+    "CandidateKind",
     "ChainVerdict",
     "EpistemicStatus",
     "ErrorCode",
     "ExclusionType",
     "FactKind",
+    "ItemOutcome",
     "LimitationCode",
     "Relation",
     "SpaceLevel",
@@ -96,9 +100,11 @@ _describe(
         ExclusionType.PROVIDER_SCOPE: "The credential does not admit the provider.",
         ExclusionType.NO_RESULTS: "The search found nothing.",
         ExclusionType.CALLER_FILTER: "The request's own filters set it aside.",
-        ExclusionType.NOT_YET_VALID: "It holds only after `validAt`.",
-        ExclusionType.EXPIRED: "It no longer held at `validAt`.",
-        ExclusionType.SUPERSEDED: "A later belief had taken its place at `knownAt`.",
+        ExclusionType.NOT_YET_VALID: "It matches, and holds only after `validAt`; a count of documents.",
+        ExclusionType.EXPIRED: "It matches, and no longer held at `validAt`; a count of documents.",
+        ExclusionType.SUPERSEDED: (
+            "It matched, and a later belief had taken its place at `knownAt`; a count of documents."
+        ),
         ExclusionType.MIN_SCORE: "Its score was below `minScore`.",
         ExclusionType.PER_LEVEL_CAP: "Enough passages from the same level of the space tree ranked higher.",
         ExclusionType.PER_DOCUMENT_CAP: "Enough passages of the same document ranked higher.",
@@ -176,5 +182,26 @@ _describe(
         FactKind.DOCUMENT: "A document of a source.",
         FactKind.MEMORY: "A memory of a subject, a group or a space.",
         FactKind.MEMBERSHIP: "One subject in one group.",
+    },
+)
+_describe(
+    CandidateKind,
+    "CandidateKind",
+    "What a candidate of a retrieval is.",
+    {
+        CandidateKind.PASSAGE: "A chunk that a leg of the search named.",
+        CandidateKind.RELATED: "Code that was appended for a passage.",
+        CandidateKind.MEMORY: "A memory of the subject or of a space.",
+        CandidateKind.GROUP_MEMORY: "A memory of a group.",
+    },
+)
+_describe(
+    ItemOutcome,
+    "ItemOutcome",
+    "What became of an item in one retrieval.",
+    {
+        ItemOutcome.DELIVERED: "It is in the answer.",
+        ItemOutcome.EXCLUDED: "It was a candidate, and a stage removed it.",
+        ItemOutcome.NEVER_A_CANDIDATE: "The search did not name it, as far as the caller may know.",
     },
 )

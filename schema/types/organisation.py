@@ -1,9 +1,35 @@
 """The caller, the spaces, and what the deployment offers."""
 
+from typing import Any, Self
+
 import strawberry
 
+from app.identity.active_space import read_active_space
+from schema.context import Info
 from schema.scalars import BigInt, Instant
 from schema.types.enums import SpaceLevel
+
+
+@strawberry.type(description="A node of the organisation's tree of spaces.")
+class Space:
+    id: strawberry.ID = strawberry.field(description="Id of the space.")
+    parent_id: strawberry.ID | None = strawberry.field(
+        description="The space above it; null for the organisation's own, and where the caller may not see it."
+    )
+    key_path: str = strawberry.field(description="Keys from below the organisation's space, joined by `/`.")
+    level: SpaceLevel = strawberry.field(description="Level of the space.")
+    name: str = strawberry.field(description="Name of the space.")
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """From a row of `permissions.visible_spaces`."""
+        return cls(
+            id=strawberry.ID(str(row.id)),
+            parent_id=None if row.parent_id is None else strawberry.ID(str(row.parent_id)),
+            key_path=row.key_path,
+            level=SpaceLevel(row.level),
+            name=row.name,
+        )
 
 
 @strawberry.type(description="The authenticated caller.")
@@ -13,13 +39,15 @@ class Me:
     external_id: str = strawberry.field(description="The token's subject.")
     actor_type: str = strawberry.field(description="person, agent, application or admin.")
 
-
-@strawberry.type(description="A node of the organisation's tree of spaces.")
-class Space:
-    id: strawberry.ID = strawberry.field(description="Id of the space.")
-    key_path: str = strawberry.field(description="Keys from below the organisation's space, joined by `/`.")
-    level: SpaceLevel = strawberry.field(description="Level of the space.")
-    name: str = strawberry.field(description="Name of the space.")
+    @strawberry.field(
+        description=(
+            "The space that questions are asked from when neither the input nor a header names one; null when none is "
+            "set, or the caller may not see it any more."
+        )
+    )
+    async def active_space(self, info: Info) -> Space | None:
+        row = await read_active_space(info.context.services.database, info.context.principal)
+        return None if row is None else Space.of(row)
 
 
 @strawberry.type(description="A default and the most that is served.")
@@ -46,12 +74,21 @@ class EmbeddingStatus:
     locality: str = strawberry.field(description="in_deployment, external or none.")
 
 
+@strawberry.type(description="An optional stage of a retrieval that asks another host.")
+class OptionalStage:
+    configured: bool = strawberry.field(description="Whether an endpoint is set.")
+    model: str | None = strawberry.field(description="Name of the model; null where the endpoint serves just one.")
+    locality: str = strawberry.field(description="in_deployment, external or none.")
+
+
 @strawberry.type(
     description="How the deployment stands, for administrators. Never an address, a key or an error's text."
 )
 class Status:
     search_backend: str = strawberry.field(description="`exact` or `text`.")
     embeddings: EmbeddingStatus = strawberry.field(description="The embedder.")
+    rewriting: OptionalStage = strawberry.field(description="What words questions anew.")
+    reranking: OptionalStage = strawberry.field(description="What orders the best candidates anew.")
     chunks: BigInt = strawberry.field(description="Chunks that hold now.")
     embedded_chunks: BigInt = strawberry.field(description="Those of them with an embedding of the current model.")
     queue_depth: BigInt = strawberry.field(description="Events that wait to be chained.")

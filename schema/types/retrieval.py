@@ -1,5 +1,6 @@
 """The answer of a retrieval: passages, the contract, and what was left out and why."""
 
+from collections.abc import Mapping
 from typing import Self
 
 import strawberry
@@ -45,6 +46,13 @@ class ContextContract:
     known_at: Instant = strawberry.field(description="Point of system time that was read: the clock of the snapshot.")
     parameters: EffectiveParameters = strawberry.field(description="The parameters in effect.")
     indexes: list[str] = strawberry.field(description="The indexes that were searched.")
+    rewritten_query: str | None = strawberry.field(
+        description="What was searched with in place of the question's own wording; null when it was not rewritten."
+    )
+    lens_id: strawberry.ID | None = strawberry.field(description="The lens that was looked through.")
+    lens_system_from: Instant | None = strawberry.field(
+        description="Since when the lens was as it was read; with `lensId` this names its version."
+    )
 
     @classmethod
     def of(cls, contract: _Contract) -> Self:
@@ -74,13 +82,20 @@ class ContextContract:
                 exclude_related=parameters.exclude_related,
             ),
             indexes=list(contract.indexes),
+            rewritten_query=contract.rewritten_query,
+            lens_id=None if contract.lens is None else strawberry.ID(str(contract.lens.id)),
+            lens_system_from=None if contract.lens is None else contract.lens.system_from,
         )
 
 
 @strawberry.type(description="Things of one kind that one stage left out.")
 class Exclusion:
     type: ExclusionType = strawberry.field(description="Why they were left out.")
-    stage: str = strawberry.field(description="The stage that left them out.")
+    stage: str = strawberry.field(
+        description=(
+            "The stage that left them out. What `authorise`, `gather` and `near_miss` count was never a candidate."
+        )
+    )
     provider: str | None = strawberry.field(description="Their provider.")
     source_kind: str | None = strawberry.field(description="Their source kind.")
     count: int | None = strawberry.field(description="How many; null where a number would tell too much.")
@@ -134,6 +149,23 @@ class StageTimings:
     record_ms: float | None = strawberry.field(description="Storing the record, to the durable commit.")
     total_ms: float = strawberry.field(description="The whole retrieval.")
 
+    @classmethod
+    def of(cls, timings: Mapping[str, float]) -> Self:
+        return cls(
+            cache_ms=timings.get("cache"),
+            rewrite_ms=timings.get("rewrite"),
+            embed_ms=timings.get("embed"),
+            text_ms=timings.get("text"),
+            vector_ms=timings.get("vector"),
+            graph_ms=timings.get("graph"),
+            memory_ms=timings.get("memory"),
+            rerank_ms=timings.get("rerank"),
+            mmr_ms=timings.get("mmr"),
+            redact_ms=timings.get("redact"),
+            record_ms=timings.get("record"),
+            total_ms=timings["total"],
+        )
+
 
 @strawberry.type(description="An optional stage that was not entered, or failed.")
 class DegradedStage:
@@ -150,29 +182,17 @@ class DegradedStage:
 @strawberry.type(description="How the search ran.")
 class SearchMeta:
     stage_timings: StageTimings = strawberry.field(description="How long each stage took.")
-    vector_mode: str = strawberry.field(description="`exact`, or `off` when only text was searched.")
+    vector_mode: str = strawberry.field(
+        description="`exact`, `hnsw` when the index was asked, or `off` when only text was searched."
+    )
     candidates: int = strawberry.field(description="Candidates gathered: delivered and excluded add up to it.")
     cache_hit: bool = strawberry.field(description="Whether the search step came from the cache.")
     degraded_stages: list[DegradedStage] = strawberry.field(description="Optional stages that were skipped or failed.")
 
     @classmethod
     def of(cls, meta: _SearchMeta) -> Self:
-        timings = meta.stage_timings
         return cls(
-            stage_timings=StageTimings(
-                cache_ms=timings.get("cache"),
-                rewrite_ms=timings.get("rewrite"),
-                embed_ms=timings.get("embed"),
-                text_ms=timings.get("text"),
-                vector_ms=timings.get("vector"),
-                graph_ms=timings.get("graph"),
-                memory_ms=timings.get("memory"),
-                rerank_ms=timings.get("rerank"),
-                mmr_ms=timings.get("mmr"),
-                redact_ms=timings.get("redact"),
-                record_ms=timings.get("record"),
-                total_ms=timings["total"],
-            ),
+            stage_timings=StageTimings.of(meta.stage_timings),
             vector_mode=meta.vector_mode,
             candidates=meta.candidates,
             cache_hit=meta.cache_hit,

@@ -8,7 +8,7 @@ in memory. It is the fastest SQL that we know for this data on this server.
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -23,9 +23,11 @@ from app.domain import lexical
 from app.domain.scoring import LEG_CANDIDATES, TEXT_WEIGHT, VECTOR_WEIGHT
 from app.providers.embedder.minilm import MiniLM
 from app.providers.stemmer import analyser
-from app.retrieval.gather import COMMON, FEW
 from app.retrieval.request import TOP_K
 from tests.benchmarks.store import SEARCHED, Organisation
+
+#: A lexeme that chooses rows is found in at most this share of the chunks, or in so few of them.
+COMMON, FEW = 0.05, 500
 
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS floor;
@@ -109,16 +111,22 @@ class Floor:
         return [texts[id] for id in best]
 
     async def _text(self, connection: Any, question: str) -> Sequence[Any]:
-        terms = analyser("english").query_terms(question)
-        keys, weights = [], {}
-        for term, weight in terms.items():
-            number = lexical.lexeme_id(term)
-            hashed = [lexical.key(space, number) for space in self.spaces]
-            held = sum(self.frequencies[key] for key in hashed)
-            weights[lexical.dimension(number) - 1] = weight * lexical.idf(held, self.chunks)
-            if held <= max(COMMON * self.chunks, FEW):
-                keys += hashed
-        return await connection.fetch(_TEXT, SparseVector(weights, lexical.DIMENSIONS), keys) if keys else []
+        return await by_text(connection, question, self.spaces, self.frequencies, self.chunks)
+
+
+async def by_text(
+    connection: Any, question: str, spaces: Sequence[UUID], frequencies: Mapping[int, int], chunks: int
+) -> Sequence[Any]:
+    """The best chunks of `floor.postings` among those that hold a lexeme found in few."""
+    keys, weights = [], {}
+    for term, weight in analyser("english").query_terms(question).items():
+        number = lexical.lexeme_id(term)
+        hashed = [lexical.key(space, number) for space in spaces]
+        held = sum(frequencies[key] for key in hashed)
+        weights[lexical.dimension(number) - 1] = weight * lexical.idf(held, chunks)
+        if held <= max(COMMON * chunks, FEW):
+            keys += hashed
+    return await connection.fetch(_TEXT, SparseVector(weights, lexical.DIMENSIONS), keys) if keys else []
 
 
 async def build(url: str, organisation: Organisation, embedder: MiniLM) -> Floor:

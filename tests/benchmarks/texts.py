@@ -31,6 +31,28 @@ def questions(number: int) -> list[str]:
     return rows[:: max(1, len(rows) // number)][:number]
 
 
+def mixed_questions(number: int) -> list[str]:
+    """Real questions of every collection in equal parts, titles where there are none."""
+    if not (DATA / "ir" / COLLECTIONS[0]).is_dir():
+        return titles(number)
+    found = []
+    for collection in COLLECTIONS:
+        lines = (DATA / "ir" / collection / "queries.jsonl").read_text("utf-8").split("\n")
+        rows = [json.loads(line)["text"] for line in lines if line]
+        found += _spread(rows, number // len(COLLECTIONS))
+    return found
+
+
+def titles(number: int) -> list[str]:
+    """Titles of documents of two words and more, as somebody would type them who remembers one."""
+    texts = _evaluation() if (DATA / "ir" / COLLECTIONS[0]).is_dir() else _own()
+    return _spread([title for _, title, _ in texts if " " in title], number)
+
+
+def _spread(items: list[str], number: int) -> list[str]:
+    return items[:: max(1, len(items) // number)][:number]
+
+
 def documents() -> Iterator[Document]:
     """Without end: each round through the texts gives them fresh names."""
     texts = list(_evaluation() if (DATA / "ir" / COLLECTIONS[0]).is_dir() else _own())

@@ -1,10 +1,13 @@
+from dataclasses import replace
 from itertools import count
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.domain.budget import BudgetStrategy, trim
+from app.domain.selection import Related, Relation
 from tests.domain.candidates import candidate, candidates, sized
 
 DROP_LOWEST, PACK, KEEP_FIRST = BudgetStrategy.DROP_LOWEST, BudgetStrategy.PACK, BudgetStrategy.KEEP_FIRST
@@ -117,3 +120,50 @@ def test_the_lowest_score_goes_even_where_it_does_not_rank_last():
     assert stays(kept, 10, DROP_LOWEST) == [1, 3]
     assert stays(kept, 10, KEEP_FIRST) == [0, 1]
     assert stays(kept, 10, PACK) == [0, 1]
+
+
+# Passages that are only related to a ranked one
+
+
+@st.composite
+def with_related(draw):
+    """Ranked candidates, and behind them some that belong to one of them, or to one that is not there."""
+    ranked = draw(candidates(most=8))
+    owners = [item.id for item in ranked] + [UUID(int=5000)]
+    beside = [
+        replace(
+            candidate(1000 + number, draw(st.integers(0, 400))),
+            related=Related(draw(st.sampled_from(owners)), draw(st.sampled_from(Relation))),
+        )
+        for number in range(draw(st.integers(0, 6)))
+    ]
+    return ranked, beside
+
+
+@given(with_related(), budgets, strategies, spoken_for)
+def test_what_is_related_takes_only_what_the_ranked_leave(items, budget, strategy, used):
+    ranked, beside = items
+    alone, cut = trim(ranked, budget, strategy, used), trim([*ranked, *beside], budget, strategy, used)
+    ids = {item.id for item in ranked}
+    assert cut.dropped & ids == alone.dropped
+    assert cut.one_more == alone.one_more
+    assert cut.tokens == used + sum(item.tokens for item in [*ranked, *beside] if item.id not in cut.dropped)
+    assert cut.tokens <= max(budget, alone.tokens)
+
+
+@given(with_related(), budgets, strategies, spoken_for)
+def test_what_is_related_stays_as_far_as_it_fits_beside_what_it_belongs_to(items, budget, strategy, used):
+    ranked, beside = items
+    cut = trim([*ranked, *beside], budget, strategy, used)
+    there = {item.id for item in ranked} - cut.dropped
+    room = budget - trim(ranked, budget, strategy, used).tokens
+    for item in beside:
+        stays = item.related.to in there and item.tokens <= room
+        assert (item.id not in cut.dropped) is stays
+        room -= item.tokens if stays else 0
+
+
+@given(with_related(), strategies, spoken_for)
+def test_without_a_budget_all_that_is_related_stays(items, strategy, used):
+    ranked, beside = items
+    assert trim([*ranked, *beside], None, strategy, used).dropped == frozenset()

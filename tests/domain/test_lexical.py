@@ -195,3 +195,28 @@ def test_rarer_lexemes_weigh_more_and_all_weigh_something(frequency, other, chun
     low, high = sorted((frequency, other))
     assert lexical.idf(low, chunks) >= lexical.idf(high, chunks) > 0
     assert math.isfinite(lexical.idf(low, chunks))
+
+
+# Which lexemes choose what is scored
+
+
+def test_stop_words_score_and_do_not_choose():
+    found = analyser.question("who are the refunds of can authorised by")
+    assert found.content == {"refunds", "authorised", "by"}
+    assert set(found.weights) == found.content | {"who", "are", "the", "of", "can"}
+
+
+@given(st.text(max_size=80))
+def test_a_question_that_has_words_has_one_that_chooses(text):
+    found = analyser.question(text)
+    assert found.content <= set(found.weights)
+    assert bool(found.content) == bool(found.weights)
+
+
+@given(st.lists(st.integers(0, 1000)).map(sorted), st.integers(0, 3000))
+def test_the_rarest_are_taken_as_far_as_the_budget_goes(frequencies, budget):
+    taken = lexical.rarest(frequencies, budget)
+    chosen, rest = frequencies[:taken], frequencies[taken:]
+    assert sum(chosen) <= max(budget, max(chosen, default=0))
+    assert any(chosen) or not any(frequencies)
+    assert not rest or sum(chosen) + rest[0] > budget

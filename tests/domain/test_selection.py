@@ -77,3 +77,21 @@ def test_conservation_is_shown_by_the_ids_themselves():
 def test_nothing_is_dropped_for_no_reason():
     selection = Selection(tuple(sized(1, 2)))
     assert selection.drop("cap", {}) is selection
+
+
+@given(candidates(), candidates(), st.data())
+def test_what_is_appended_stands_last_and_is_nowhere_else(items, others, data):
+    gone = data.draw(st.dictionaries(st.sampled_from(ids(items)), reasons)) if items else {}
+    selection = Selection(tuple(items)).drop("cap", gone)
+    found = [item for item in others if item.id not in set(ids(selection.kept))]
+    after = selection.append(found)
+    assert after.kept == (*selection.kept, *found)
+    assert after.conserves(selection.gathered | set(ids(found)))
+    assert [item for item in selection.excluded if item.candidate.id not in set(ids(found))] == list(after.excluded)
+
+
+def test_what_is_kept_already_is_not_appended():
+    first, second = sized(1, 1)
+    for wrong in [(first,), (second, second)]:
+        with pytest.raises(LookupError):
+            Selection((first,)).append(wrong)

@@ -32,7 +32,8 @@ HISTORY = """query($id: ID!, $k: Instant, $first: Int, $after: String) {
 PROPOSE = """mutation($c: MemoryChanges!, $id: ID, $group: String, $space: String, $k: String) {
     proposeMemory(changes: $c, memoryId: $id, groupKey: $group, spaceKey: $space, clientKey: $k)
     { memoryId revision } }"""
-ACCEPT = f"mutation($id: ID!, $r: Int!) {{ acceptMemory(memoryId: $id, revision: $r) {{ {FIELDS} }} }}"
+ACCEPT = f"""mutation($id: ID!, $r: Int!, $k: String) {{
+    acceptMemory(memoryId: $id, revision: $r, clientKey: $k) {{ {FIELDS} }} }}"""
 SUBJECT = """mutation($id: ID!, $space: String, $k: String) {
     createSubject(subjectId: $id, spaceKey: $space, clientKey: $k) { subjectId } }"""
 GROUP = """mutation($key: String!, $name: String, $space: String, $k: String) {
@@ -40,7 +41,8 @@ GROUP = """mutation($key: String!, $name: String, $space: String, $k: String) {
 MEMBER = """mutation($g: String!, $s: ID!, $v: Boolean!, $m: Boolean!, $from: Instant, $to: Instant, $k: String) {
     setGroupMembership(groupKey: $g, subjectId: $s, verified: $v, member: $m, validFrom: $from, validTo: $to,
     clientKey: $k) { id groupKey subjectId verified member } }"""
-FORGET = "mutation($id: ID!) { forgetSubject(subjectId: $id) { subjectId erasedMemories } }"
+FORGET = """mutation($id: ID!, $space: String, $k: String) {
+    forgetSubject(subjectId: $id, spaceKey: $space, clientKey: $k) { subjectId erasedMemories } }"""
 RETRIEVE = """query($i: RetrieveInput!) { retrieve(input: $i) {
     attributionId tokensTotal droppedCount contract { validAt knownAt }
     passages { text chunkId }

@@ -7,7 +7,19 @@ import pytest
 from sqlalchemy import text
 
 from app.domain.principal import Permission
-from tests.memory.conftest import CHANGE, CORRECT, GROUP, MEMBER, PROPOSE, REMEMBER, RETRACT, SUBJECT, Memories
+from tests.memory.conftest import (
+    ACCEPT,
+    CHANGE,
+    CORRECT,
+    FORGET,
+    GROUP,
+    MEMBER,
+    PROPOSE,
+    REMEMBER,
+    RETRACT,
+    SUBJECT,
+    Memories,
+)
 from tests.schema.conftest import token_of
 
 BELIEVED = """{ ann: memories(subjectId: "ann") { edges { node { versionId } } }
@@ -33,6 +45,7 @@ async def calls(memory: Memories) -> dict[str, tuple[str, dict[str, Any], dict[s
     own, team = await prepared(memory)
     new = {"text": "New.", "subjectId": "bob", "spaceKey": "project", "clientKey": "key"}
     membership = {"g": "team", "s": "ann", "v": True, "m": True, "k": "key"}
+    proposed = [await memory.data(PROPOSE, {"id": team, "c": {"text": text}}, None) for text in ("Two.", "Three.")]
     return {
         "remember": (REMEMBER, {"i": new}, {"i": {**new, "text": "Other."}}),
         "correctMemory": (
@@ -51,6 +64,12 @@ async def calls(memory: Memories) -> dict[str, tuple[str, dict[str, Any], dict[s
             {"id": team, "c": {"text": "Better."}, "k": "key"},
             {"group": "team", "c": {"text": "Better."}, "k": "key"},
         ),
+        "acceptMemory": (
+            ACCEPT,
+            {"id": team, "r": proposed[0]["revision"], "k": "key"},
+            {"id": team, "r": proposed[1]["revision"], "k": "key"},
+        ),
+        "forgetSubject": (FORGET, {"id": "ann", "k": "key"}, {"id": "bob", "k": "key"}),
         "createSubject": (
             SUBJECT,
             {"id": "carl", "space": "project", "k": "key"},
@@ -71,6 +90,8 @@ NAMES = [
     "changeMemory",
     "retractMemory",
     "proposeMemory",
+    "acceptMemory",
+    "forgetSubject",
     "createSubject",
     "createGroup",
     "setGroupMembership",
@@ -140,6 +161,8 @@ async def test_a_key_that_cannot_be_kept_is_refused(memory: Memories, key: str) 
         (CHANGE, {"id": own, "c": {"text": "x"}, "k": key}),
         (RETRACT, {"id": own, "k": key}),
         (PROPOSE, {"id": team, "c": {"text": "x"}, "k": key}),
+        (ACCEPT, {"id": team, "r": 1, "k": key}),
+        (FORGET, {"id": "ann", "k": key}),
         (SUBJECT, {"id": "bob", "k": key}),
         (GROUP, {"key": "crew", "k": key}),
         (MEMBER, {"g": "team", "s": "ann", "v": True, "m": True, "k": key}),

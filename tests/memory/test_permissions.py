@@ -97,11 +97,16 @@ async def test_an_unseen_subject_or_group_is_one_that_does_not_exist(beside: Mem
         assert hidden_answer[name] == unknown_answer[name]
 
 
-async def test_a_name_that_is_taken_elsewhere_is_told_only_to_who_may_write_here(beside: Memories) -> None:
-    """Names are the organisation's: who makes one must learn that it is taken. Nobody else does."""
-    new = {"text": "x", "subjectId": "ann", "spaceKey": "project"}
-    assert await beside.refusal(REMEMBER, {"i": new}, "stranger") == ("CONFLICT", "subjectId")
-    assert await beside.refusal(SUBJECT, {"id": "ann", "space": "project"}, "stranger") == ("CONFLICT", "subjectId")
+async def test_a_name_that_is_taken_where_one_may_not_look_is_free(beside: Memories) -> None:
+    """C4: names are a space's own, so that nobody learns of a hidden subject or group by making one."""
+    new = {"text": "Another Ann.", "subjectId": "ann", "spaceKey": "project"}
+    await beside.data(SUBJECT, {"id": "ann", "space": "project"}, "stranger")
+    await beside.remember("Another Ann.", "stranger", subjectId="ann", spaceKey="project")
+    crew = await beside.data(GROUP, {"key": "crew", "space": "project"}, "stranger")
+    await beside.remember("Another crew.", "stranger", groupKey="crew")
+    assert crew["spaceId"] == str(beside.world.project)
+    assert [item["text"] for item in await beside.listed("stranger", subjectId="ann")] == ["Another Ann."]
+    assert [item["text"] for item in await beside.listed("stranger", groupKey="crew")] == ["Another crew."]
     await beside.person("reader", "project", Permission.READ, Permission.SEARCH)
     for query, variables in (
         (REMEMBER, {"i": new}),
@@ -110,10 +115,43 @@ async def test_a_name_that_is_taken_elsewhere_is_told_only_to_who_may_write_here
         (SUBJECT, {"id": "nobody", "space": "project"}),
     ):
         assert (await beside.refusal(query, variables, "reader"))[0] == "FORBIDDEN"
-    assert [item["text"] for item in await beside.listed(subjectId="ann")] == ["Ann."]
 
 
-@pytest.mark.parametrize("space", ["beside", "nowhere", "", "/nowhere/", "project/nowhere", "a\u0000b", "%"])
+async def test_who_sees_several_of_a_name_says_which_by_its_space(beside: Memories) -> None:
+    """The one in the named space or nearest above it; never both."""
+    await beside.remember("Another Ann.", "stranger", subjectId="ann", spaceKey="project", validFrom=None)
+    await beside.world.add_space("project/part", Level.SUBPROJECT, "project")
+
+    async def texts(**named: object) -> list[str]:
+        return [item["text"] for item in await beside.listed(subjectId="ann", **named)]
+
+    assert await texts(spaceKey="beside") == ["Ann."]
+    assert await texts(spaceKey="project") == ["Another Ann."]
+    assert await texts(spaceKey="project/part") == ["Another Ann."]
+    assert await beside.refusal(MEMORIES, {"subjectId": "ann"}) == ("CONFLICT", "subjectId")
+    assert await beside.given(spaceKey="project/part", subjectId="ann") == {"Another Ann."}
+    assert await beside.given(spaceKey="beside", subjectId="ann") == {"Ann."}
+    for query, variables in (
+        (RETRIEVE, {"i": {"subjectId": "ann", "spaceKey": "/"}}),
+        (REMEMBER, {"i": {"text": "x", "subjectId": "ann"}}),
+        (FORGET, {"id": "ann"}),
+    ):
+        assert await beside.refusal(query, variables) == ("CONFLICT", "subjectId")
+    # One more in the organisation's own space: with no space named, that one.
+    await beside.data(SUBJECT, {"id": "ann", "space": "/"}, None)
+    assert await texts() == []
+    assert await beside.given(spaceKey="/", subjectId="ann") == set()
+
+
+async def test_a_name_means_at_an_old_clock_whom_it_meant_then(beside: Memories) -> None:
+    before = (await beside.retrieve(subjectId="ann", spaceKey="project"))["contract"]["knownAt"]
+    assert await beside.given(subjectId="ann", spaceKey="project") == {"Ann."}
+    await beside.remember("Another Ann.", "stranger", subjectId="ann", spaceKey="project", validFrom=None)
+    assert await beside.given(subjectId="ann", spaceKey="project") == {"Another Ann."}
+    assert await beside.given(subjectId="ann", spaceKey="project", knownAt=before) == {"Ann."}
+
+
+@pytest.mark.parametrize("space", ["beside", "nowhere", "", "/nowhere/", "nowhere/below", "a\u0000b", "%"])
 async def test_unknown_malformed_and_unseen_spaces_are_one_answer(beside: Memories, space: str) -> None:
     named = {"text": "x", "spaceKey": space}
     if space != "":  # the organisation's own

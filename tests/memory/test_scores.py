@@ -176,7 +176,7 @@ async def test_recalling_writes_nothing_but_evidence(memory: Memories, owner: An
         await memory.retrieve(subjectId="ann", query=query)
     after = await rows_everywhere(memory, owner)
     evidence = {"attribution_queue", "evidence"}
-    assert {table for table in before if before[table] != after[table]} <= evidence
+    assert {table for table in before if before[table] != after[table]} <= {*evidence, "retrieval_traces"}
     assert sum(after[table] - before[table] for table in evidence) == 3
     assert await counts(memory) == []
     assert await memory.memory(made["id"]) == made

@@ -69,11 +69,12 @@ async def test_each_string_with_words_is_found_by_them_and_no_string_is_an_error
     asked = replace(stored, parts=replace(stored.parts, retriever=retriever))
     analyser = retriever.analyser("english")
     found, crowded = 0, []
-    for number, said in enumerate(naughty()):
+    for said in naughty():
         answer = await asked.ask(said, **WIDE)
-        passages = {item.passage.external_id: item for item in answer.passages}
+        passages = {item.passage.text: item for item in answer.passages}
         wanted = set(analyser.query_terms(said))
-        mine = passages.get(name(number))
+        # Of equal texts one is delivered, whosever it is.
+        mine = passages.get(said.strip())
         if not wanted:
             assert not passages
         elif mine is None:
@@ -82,7 +83,6 @@ async def test_each_string_with_words_is_found_by_them_and_no_string_is_an_error
             assert all(wanted <= set(analyser.lexemes(item.passage.text)) for item in passages.values())
             crowded.append(said)
         else:
-            assert mine.passage.text == said.strip()
             assert mine.content_sha256 == hashlib.sha256(said.strip().encode()).hexdigest()
             found += 1
     assert found > 400

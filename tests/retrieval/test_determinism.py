@@ -8,8 +8,9 @@ from hypothesis import settings as bounded
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from app.domain.locality import Locality
 from app.ingestion.embedding import EmbeddingWorker
-from app.providers.embedder.base import Locality, Vectors
+from app.providers.embedder.base import Vectors
 from app.providers.embedder.hashing import HashingEmbedder
 from tests.fixtures.store import make_world
 from tests.retrieval.shelves import docs, make_shelf, moments, questions, timelines
@@ -64,6 +65,10 @@ class Another:
     model: str = "another"
     dimensions: int = HashingEmbedder.dimensions
     locality: Locality = "in_deployment"
+    languages: frozenset[str] | None = None
+
+    def reads(self, text: str) -> bool:
+        return True
 
     def embed(self, texts) -> Vectors:
         return np.full((len(texts), self.dimensions), self.dimensions**-0.5, dtype=np.float32)

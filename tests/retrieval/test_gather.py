@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from app.domain.contract import LimitationCode
 from app.domain.errors import Code, MunimentError
-from app.providers.embedder.base import Locality, Vector, Vectors
-from app.retrieval.gather import FEW
+from app.domain.locality import Locality
+from app.providers.embedder.base import Vector, Vectors
 from app.retrieval.request import make_request
+from app.retrieval.words import BUDGET
 from tests.fixtures.store import make_world
 
 C = LimitationCode
@@ -51,6 +52,10 @@ class Pointing:
     direction: tuple[float, ...]
     model: str = "pointing"
     locality: Locality = "in_deployment"
+    languages: frozenset[str] | None = None
+
+    def reads(self, text: str) -> bool:
+        return True
 
     @property
     def dimensions(self) -> int:
@@ -297,8 +302,8 @@ async def test_each_leg_finds_what_the_other_misses_and_each_candidate_has_both_
 
 
 async def test_common_words_choose_rows_when_rare_ones_find_too_few(world):
-    """More chunks than count as few, all with the same words; one holds a rare word too."""
-    sections = [f"# S{n}\n\nalpha beta gamma delta{' quagga' if n == 7 else ''}" for n in range(FEW + 30)]
+    """More chunks than a leg looks at first, all with the same words; one holds a rare word too."""
+    sections = [f"# S{n}\n\nalpha beta gamma delta{' quagga' if n == 7 else ''}" for n in range(BUDGET + 30)]
     await world.write("many.md", ("\n\n".join(sections), None, None), embed=False)
     await world.settle()
     answer = await textual(world).ask("alpha beta gamma delta quagga", **WIDE)

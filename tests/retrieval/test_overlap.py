@@ -19,6 +19,10 @@ class Watched:
     inner: HashingEmbedder = field(default_factory=HashingEmbedder)
     taken: list[int] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    languages: frozenset[str] | None = None
+
+    def reads(self, text: str) -> bool:
+        return True
 
     @property
     def model(self):

@@ -208,4 +208,7 @@ async def test_retrieving_writes_nothing_else(shelf, owner):
     before = await everything()
     await shelf.ask("refunds")
     after = await everything()
-    assert {table for table in tables if before[table] != after[table]} == {"attribution_queue"}
+    assert {table for table in tables if before[table] != after[table]} == {
+        "attribution_queue",
+        "retrieval_traces",
+    }

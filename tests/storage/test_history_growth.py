@@ -90,7 +90,7 @@ class Library:
                 session,
                 scope,
                 sources=[self.source.id],
-                keys=lexical.keys(self.source.space_id, numbers),
+                keys=[lexical.keys(self.source.space_id, numbers)],
                 terms=terms,
                 limit=50,
             )

@@ -11,19 +11,22 @@ from sqlalchemy import text
 
 from app.providers.ids import new_id
 from app.storage import (
+    boundaries,
     documents,
     embeddings,
     evidence,
+    near_misses,
     passages,
     permissions,
     queue,
     reach,
     search_text,
     search_vector,
+    traces,
 )
 from app.storage.scope import visible
-from tests.fixtures.bulk import BORN, MODEL, terms
-from tests.fixtures.loaded import EVENTS
+from tests.fixtures.bulk import BORN, LATER, MODEL, terms
+from tests.fixtures.loaded import EVENTS, NEVER
 from tests.fixtures.owner import connection
 
 BIG = {
@@ -43,6 +46,10 @@ BIG = {
     "grants",
     "attribution_queue",
     "embedding_queue",
+    "code_definitions",
+    "code_references",
+    "document_links",
+    "retrieval_traces",
 }
 LIMIT = 50
 
@@ -97,10 +104,11 @@ async def by_hand(loaded, scope, table, order, condition, values):
 async def test_text_leg(loaded, words, sources, when):
     tenant, scope = loaded.tenant, loaded.scope(when)
     numbers = WORDS[words]
-    keys = [key for space in tenant.spaces[:sources] for key in tenant.keys(space, numbers)]
+    by_space = [tenant.keys(space, numbers) for space in tenant.spaces[:sources]]
+    keys = [key for own in by_space for key in own]
     wanted = {"sources": tenant.sources[:sources], "keys": keys, "terms": terms(numbers)}
     async with loaded.explained() as session:
-        hits = await search_text.search(session, scope, **wanted, limit=LIMIT)
+        hits = await search_text.search(session, scope, **{**wanted, "keys": by_space}, limit=LIMIT)
         (plan,) = session.plans
     holders = await every_clock(loaded, "postings", "keys && $2", keys)
     ending = await every_clock(loaded, "postings", "valid_to IS NOT NULL")
@@ -167,6 +175,22 @@ async def test_vector_leg(loaded, sources, when):
     )
 
 
+@pytest.mark.parametrize("sources", [1, 4])
+async def test_whether_the_vector_index_is_worth_asking(loaded, sources):
+    """Decided by counting in an index, up to a bound: √(15 · rows taken · rows stored)."""
+    tenant = loaded.tenant
+    async with loaded.explained() as session:
+        wanted = {"sources": tenant.sources[:sources], "model": MODEL, "dimensions": 384, "limit": LIMIT}
+        worth_it = await search_vector.prepare(session, loaded.scope("now"), **wanted)
+        (plan,) = session.plans
+    stored, own = 3 * 14_000, 14_000 * sources // 4
+    bound = (15 * 4 * LIMIT * stored) ** 0.5
+    assert not worth_it  # there is no index
+    assert_small(
+        plan, min(own, round(1.05 * bound)) + 2, "embeddings_live_organisation_id_source_id_idx", "pg_class_oid_index"
+    )
+
+
 # What the legs named
 
 
@@ -193,6 +217,62 @@ async def test_named_chunks_and_their_passages(loaded, when):
     assert texts.buffers < 16 * 8
 
 
+# What matched and is not in force
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("words", ["one", "title", "rare"])
+async def test_near_misses(loaded, words, when):
+    tenant, scope = loaded.tenant, loaded.scope(when)
+    numbers = WORDS[words]
+    keys = [key for space in tenant.spaces for key in tenant.keys(space, numbers)]
+    async with loaded.explained() as session:
+        found = await near_misses.search(
+            session,
+            scope,
+            sources=tenant.sources,
+            keys=keys,
+            terms=terms(numbers),
+            least=0.0,
+            gathered=[],
+        )
+        (plan,) = session.plans
+    holders = await every_clock(loaded, "postings", "keys && $2", keys)
+    assert_small(
+        plan,
+        holders + 4 * near_misses.MOST_POSTINGS,
+        *POSTINGS,
+        "postings_beginning_idx",
+        "chunks_pkey",
+        "document_versions_current_idx",
+        "document_versions_document_idx",
+    )
+    if when == "now" and words != "rare":
+        # Not one of the rows that hold is looked at; where a handful is named, either way is as quick.
+        assert "postings_live_idx" not in plan.indexes
+        assert "postings_beginning_idx" in plan.indexes
+    if words == "title":
+        async with connection(loaded.owner_url) as owner:
+            documents = await owner.fetchval(
+                "SELECT count(DISTINCT c.document_id) FROM postings p JOIN chunks c ON c.id = p.chunk_id "
+                "WHERE p.organisation_id = $1 AND p.keys && $2 AND p.system_to IS NULL AND p.valid_to = $3",
+                tenant.organisation,
+                keys,
+                LATER,
+            )
+        assert documents > 0
+        assert len(found) == (min(documents, near_misses.MOST_DOCUMENTS) if when == "now" else 0)
+
+
+async def test_until_when_an_answer_stands(loaded):
+    async with loaded.explained() as session:
+        found = await boundaries.next_change(session, loaded.scope("now"))
+        (plan,) = session.plans
+    assert found == NEVER
+    assert_small(plan, 12)
+    assert {"document_versions_beginning_idx", "document_versions_ending_idx"} <= plan.indexes
+
+
 # Around a retrieval
 
 
@@ -213,6 +293,47 @@ async def test_what_a_caller_is_granted(loaded):
         (plan,) = session.plans
     assert len(held["context:space:search"]) == 5
     assert_small(plan, 20)
+
+
+async def test_traces(loaded):
+    id, trace, request = new_id(), new_id(), new_id()
+    stored = {
+        "trace": trace,
+        "request": request,
+        "user": loaded.tenant.person,
+        "space": loaded.tenant.root,
+        "subject": None,
+        "issued_at": LATER,
+        "traced": b"x" * 12_000,
+    }
+    async with connection(loaded.owner_url) as owner:
+        await owner.execute(
+            "INSERT INTO retrieval_traces "
+            "(organisation_id, id, request_id, attribution_id, user_id, issued_at, payload) SELECT organisation_id, "
+            "gen_random_uuid(), gen_random_uuid(), id, user_id, queued_at, payload FROM evidence"
+        )
+        await owner.execute("ANALYZE retrieval_traces")
+    async with loaded.explained() as session:
+        event = b'{"category": "test", "requestId": "two", "id": "%s"}' % str(id).encode()
+        await traces.store(session, id, event, stored)
+        (storing,) = session.plans
+    assert storing.buffers < 200
+    async with loaded.explained() as session:
+        by_id = await traces.find(session, trace)
+        by_request = await traces.find_request(session, request)
+        standing = await traces.standing(
+            session,
+            loaded.tenant.person,
+            [loaded.tenant.root],
+            sources=loaded.tenant.sources,
+            spaces=[loaded.tenant.root, loaded.tenant.spaces[0]],
+        )
+        first, second, third = session.plans
+    assert by_id.payload == by_request.payload == stored["traced"]
+    assert_small(first, 1, "retrieval_traces_pkey")
+    assert_small(second, 1, "retrieval_traces_request_idx")
+    assert standing == {loaded.tenant.root: None}
+    assert_small(third, 30)
 
 
 async def test_the_queue_of_events(loaded):

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.errors import bad_input
+from app.domain.locality import Locality
 
 Vector = NDArray[np.float32]
 Vectors = NDArray[np.float32]
-Locality = Literal["in_deployment", "external"]
 
 #: Texts of one process that are embedded at the same time.
 THREADS = 2

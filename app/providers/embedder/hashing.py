@@ -7,7 +7,8 @@ from math import log1p
 import numpy as np
 
 from app.domain.lexical import Analyser, lexeme_id
-from app.providers.embedder.base import Locality, Pool, Vector, Vectors, require_text
+from app.domain.locality import Locality
+from app.providers.embedder.base import Pool, Vector, Vectors, require_text
 
 
 class HashingEmbedder:

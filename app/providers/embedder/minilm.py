@@ -9,13 +9,14 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from app.providers.embedder.base import Locality, Pool, Vector, Vectors, require_text
+from app.domain.locality import Locality
+from app.providers.embedder.base import Pool, Vector, Vectors, require_text
 
 #: Word pieces the model reads, the two markers [CLS] and [SEP] included; the rest of a longer text is not seen.
 MAX_WORD_PIECES = 256
 
-#: Letters that a piece of readable text holds on average, at least. Questions in English hold 1.8 to 6, in German 1.8 to
-#: 3.2; in Chinese, Russian, Arabic, Greek, Hindi or Thai 0 to 1.15.
+#: Letters that a piece of readable text holds on average, at least. Questions in English hold 1.8 to 6, in German 1.8
+#: to 3.2; in Chinese, Russian, Arabic, Greek, Hindi or Thai 0 to 1.15.
 LEAST_LETTERS = 1.5
 UNKNOWN = "[UNK]"
 

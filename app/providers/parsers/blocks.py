@@ -28,7 +28,8 @@ class Block:
 class Parsed:
     """A document's text, its blocks in order (disjoint; together they hold every non-blank character) and its origin.
 
-    `language` is a programming language or None; `problems` are sentences about what was repaired.
+    `language` is a programming language or None; `problems` are sentences about what was repaired; `links` are the
+    targets of links to other documents nearby, as written.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Parsed:
     mime: str
     language: str | None
     problems: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 def line_starts(text: str) -> list[int]:

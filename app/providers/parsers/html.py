@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from app.providers.parsers.blocks import Block, Parsed, fill_gaps, heading_text
+from app.providers.parsers.links import neighbours
 from app.providers.parsers.plain import paragraphs
 
 MIME = "text/html"
@@ -146,4 +147,5 @@ def parse_html(source: str) -> Parsed:
     text = "".join(out.parts)
     titles = [node.text() for node in (tree.css_first("title"), tree.css_first("h1")) if node is not None]
     title = next((heading for heading in map(heading_text, titles) if heading), None)
-    return Parsed(text, title, fill_gaps(text, out.blocks), MIME, None)
+    links = neighbours(node.attributes.get("href") for node in tree.css("a[href]"))
+    return Parsed(text, title, fill_gaps(text, out.blocks), MIME, None, links=links)

@@ -7,6 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.providers.parsers.blocks import MAX_HEADING, Block, Parsed, fill_gaps, heading_text, line_starts
+from app.providers.parsers.links import markdown_links
 
 # Only line numbers are wanted. Inline markup is parsed for headings alone; a table has the lines of a paragraph; and a
 # link definition is text like any other (the library's rule for them is quadratic in their number).
@@ -109,4 +110,5 @@ def parse_markdown(text: str) -> Parsed:
             ),
             None,
         )
-    return Parsed(text, title, fill_gaps(text, found), "text/markdown", None)
+    blocks = fill_gaps(text, found)
+    return Parsed(text, title, blocks, "text/markdown", None, links=markdown_links(text, blocks))

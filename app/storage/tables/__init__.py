@@ -1,6 +1,13 @@
 """Every table, one file a family. Importing this package fills `metadata`."""
 
 from app.storage.tables.base import metadata
+from app.storage.tables.code import (
+    code_definitions,
+    code_imports,
+    code_references,
+    content_graphs,
+    document_links,
+)
 from app.storage.tables.documents import (
     chunks,
     contents,
@@ -11,6 +18,7 @@ from app.storage.tables.documents import (
     texts,
 )
 from app.storage.tables.evidence import attribution_queue, chain_verifications, evidence, response_links
+from app.storage.tables.lenses import active_spaces, lenses
 from app.storage.tables.memory import (
     client_keys,
     groups,
@@ -31,14 +39,21 @@ from app.storage.tables.search import (
     postings,
 )
 from app.storage.tables.tenancy import grants, level_weights, organisation_clocks, organisations, principals, spaces
+from app.storage.tables.traces import retrieval_traces
 
 __all__ = [
     "DIMENSIONS",
+    "active_spaces",
     "attribution_queue",
     "chain_verifications",
     "chunks",
     "client_keys",
+    "code_definitions",
+    "code_imports",
+    "code_references",
+    "content_graphs",
     "contents",
+    "document_links",
     "document_versions",
     "documents",
     "embedding_queue",
@@ -46,6 +61,7 @@ __all__ = [
     "evidence",
     "grants",
     "groups",
+    "lenses",
     "level_weights",
     "lexeme_frequencies",
     "lexical_statistics",
@@ -61,6 +77,7 @@ __all__ = [
     "postings",
     "principals",
     "response_links",
+    "retrieval_traces",
     "source_syncs",
     "sources",
     "spaces",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Column, DateTime, MetaData, Uuid
+from sqlalchemy import CheckConstraint, Column, DateTime, Index, MetaData, Uuid
 from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData(
@@ -52,3 +52,16 @@ def valid_period() -> list[SchemaItem]:
 def both_clocks() -> list[SchemaItem]:
     """A fact of the world, as believed over time."""
     return [*valid_period(), *system_period()]
+
+
+def boundaries(table: str) -> list[SchemaItem]:
+    """Indexes that find when a fact of the table next begins or ends in the world."""
+    return [
+        Index(
+            f"{table}_{name}_idx",
+            "organisation_id",
+            column,
+            postgresql_where=f"system_to IS NULL AND {column} IS NOT NULL",
+        )
+        for name, column in (("beginning", "valid_from"), ("ending", "valid_to"))
+    ]

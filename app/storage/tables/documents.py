@@ -3,7 +3,7 @@
 from sqlalchemy import ARRAY, CheckConstraint, Column, Index, Integer, LargeBinary, Numeric, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import both_clocks, instant, metadata, organisation, system_period
+from app.storage.tables.base import both_clocks, boundaries, instant, metadata, organisation, system_period
 
 sources = Table(
     "sources",
@@ -89,6 +89,36 @@ document_versions = Table(
         postgresql_where="system_to IS NULL",
     ),
     Index("document_versions_source_idx", "organisation_id", "source_id", postgresql_where="system_to IS NULL"),
+    # From a content or a name to the documents that it is believed of.
+    Index(
+        "document_versions_content_idx",
+        "organisation_id",
+        "content_sha256",
+        "valid_to",
+        postgresql_where="system_to IS NULL",
+    ),
+    Index(
+        "document_versions_content_closed_idx",
+        "organisation_id",
+        "content_sha256",
+        postgresql_where="system_to IS NOT NULL",
+    ),
+    Index(
+        "document_versions_name_idx",
+        "organisation_id",
+        "source_id",
+        "external_id",
+        "valid_to",
+        postgresql_where="system_to IS NULL",
+    ),
+    Index(
+        "document_versions_name_closed_idx",
+        "organisation_id",
+        "source_id",
+        "external_id",
+        postgresql_where="system_to IS NOT NULL",
+    ),
+    *boundaries("document_versions"),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
     CheckConstraint("epistemic_status IN ('observed','told','inferred','assumed')", name="epistemic_status"),
     CheckConstraint(
@@ -130,5 +160,6 @@ chunks = Table(
     Column("row_end", Integer),
     Column("index_version", Integer, nullable=False),
     *both_clocks(),
-    Index("chunks_document_idx", "organisation_id", "document_id", postgresql_where="system_to IS NULL"),
+    Index("chunks_document_idx", "organisation_id", "document_id", "valid_to", postgresql_where="system_to IS NULL"),
+    Index("chunks_document_closed_idx", "organisation_id", "document_id", postgresql_where="system_to IS NOT NULL"),
 )

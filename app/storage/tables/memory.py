@@ -17,9 +17,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import both_clocks, instant, metadata, organisation, system_period
+from app.storage.tables.base import both_clocks, boundaries, instant, metadata, organisation, system_period
 
-#: The people that memories are about. `external_id` is the client's own name for them; it is compared whole.
+#: The people that memories are about. `external_id` is the client's own name for them; it is compared whole. Names of
+#: subjects and of groups are unique in a space.
 subjects = Table(
     "subjects",
     metadata,
@@ -29,7 +30,7 @@ subjects = Table(
     Column("space_id", Uuid, nullable=False, comment="who may search here may ask for the subject's memories"),
     Column("pseudonym_key", LargeBinary, nullable=False, comment="destroyed when the subject is forgotten"),
     instant("system_from"),
-    Index("subjects_external_id_idx", "organisation_id", "external_id", unique=True),
+    Index("subjects_external_id_idx", "organisation_id", "external_id", "space_id", unique=True),
 )
 
 groups = Table(
@@ -41,7 +42,7 @@ groups = Table(
     Column("name", Text, nullable=False),
     Column("space_id", Uuid, nullable=False),
     instant("system_from"),
-    Index("groups_key_idx", "organisation_id", "key", unique=True),
+    Index("groups_key_idx", "organisation_id", "key", "space_id", unique=True),
 )
 
 memberships = Table(
@@ -57,6 +58,7 @@ memberships = Table(
     Index("memberships_fact_idx", "organisation_id", "membership_id", "system_from"),
     Index("memberships_current_idx", "organisation_id", "membership_id", postgresql_where="system_to IS NULL"),
     Index("memberships_subject_idx", "organisation_id", "subject_id"),
+    *boundaries("memberships"),
 )
 
 memories = Table(
@@ -120,6 +122,7 @@ memory_versions = Table(
         "space_id",
         postgresql_where="subject_id IS NULL AND group_id IS NULL AND system_to IS NULL",
     ),
+    *boundaries("memory_versions"),
     CheckConstraint("importance BETWEEN 0 AND 1", name="importance"),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
     CheckConstraint("epistemic_status IN ('observed','told','inferred','assumed')", name="epistemic_status"),

@@ -52,6 +52,12 @@ postings = Table(
         "valid_to",
         postgresql_where="system_to IS NULL AND valid_to IS NOT NULL",
     ),
+    Index(
+        "postings_beginning_idx",
+        "source_id",
+        "valid_from",
+        postgresql_where="system_to IS NULL AND valid_to IS NULL AND valid_from IS NOT NULL",
+    ),
 )
 
 embeddings = Table(

@@ -1,0 +1,129 @@
+"""Looking into a retrieval: its trace, and why one item is not in the answer.
+
+What the viewer may not search today is left out without a count, whoever they are looking over the shoulder of; only
+an auditor of the whole organisation sees it all. So an item that they may not know of is told like one that is not.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from app.domain.contract import sentence
+from app.domain.errors import Code, MunimentError
+from app.domain.principal import Principal, parse_id
+from app.domain.selection import Reason
+from app.domain.trace import NEAR_MISS, Trace, Traced, decode
+from app.evidence.attribution import DELIVERY_CATEGORY, MAX_RECORDS, Sight, not_found
+from app.storage import evidence, traces
+from app.storage.engine import Database, Session
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTrace:
+    """A trace as far as its viewer may see it."""
+
+    id: UUID
+    request_id: UUID
+    attribution_id: UUID
+    issued_at: datetime
+    trace: Trace
+
+
+class Outcome(StrEnum):
+    """What became of an item in one retrieval."""
+
+    DELIVERED = "DELIVERED"
+    EXCLUDED = "EXCLUDED"
+    NEVER_A_CANDIDATE = "NEVER_A_CANDIDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`candidate` is the item's best one. `stage` and `type` say what removed it first, or, of what was never a
+    candidate, why a document that matched was not in force."""
+
+    outcome: Outcome
+    sentence: str
+    candidate: Traced | None = None
+    stage: str | None = None
+    type: Reason | None = None
+
+
+async def find_trace(database: Database, principal: Principal, id: str) -> SeenTrace:
+    """NOT_FOUND when it is unknown, malformed, erased, or not the caller's to see."""
+    key = parse_id(id)
+    if key is None:
+        raise _no_such_trace()
+    async with database.snapshot(principal.organisation) as session:
+        row = await traces.find(session, key)
+        sight = await Sight.of(session, principal)
+        if row is None or not sight.sees(row):
+            raise _no_such_trace()
+        return await _seen(session, principal, sight, row)
+
+
+async def explain(database: Database, principal: Principal, request_id: str, item_id: str) -> Explanation:
+    """Why a chunk, a document, a memory or a version of one is in the answer or not.
+
+    ATTRIBUTION_NOT_FOUND for a retrieval that is not the caller's to see; NOT_FOUND when no trace of it is kept."""
+    request = parse_id(request_id)
+    if request is None:
+        raise not_found("requestId")
+    async with database.snapshot(principal.organisation) as session:
+        sight = await Sight.of(session, principal)
+        records = await evidence.find_request(session, str(request), MAX_RECORDS)
+        if not any(row.category == DELIVERY_CATEGORY and sight.sees(row) for row in records):
+            raise not_found("requestId")
+        row = await traces.find_request(session, request)
+        if row is None:
+            raise MunimentError(
+                Code.NOT_FOUND, "no trace of this retrieval is kept: tracing was off, or it was erased", "requestId"
+            )
+        seen = await _seen(session, principal, sight, row)
+    return explained(seen.trace, parse_id(item_id))
+
+
+def explained(trace: Trace, item: UUID | None) -> Explanation:
+    """The fate of the item's best candidate: one that was delivered, else the one that ranked highest."""
+    named = [candidate for candidate in trace.candidates if item in (candidate.item, candidate.whole)]
+    if not named:
+        return _never(trace, item)
+    best = min(named, key=lambda one: (one.index is None, one.rank is None, one.rank or 0, -one.score))
+    if best.index is not None:
+        return Explanation(Outcome.DELIVERED, f"It was delivered as number {best.index}.", best)
+    assert best.reason is not None
+    return Explanation(Outcome.EXCLUDED, sentence(best.reason), best, best.stage, best.reason)
+
+
+def _never(trace: Trace, item: UUID | None) -> Explanation:
+    missed = next((miss for miss in trace.near_misses if miss.document == item), None)
+    if missed is None:
+        return Explanation(Outcome.NEVER_A_CANDIDATE, "It was never a candidate of this retrieval.")
+    return Explanation(Outcome.NEVER_A_CANDIDATE, sentence(missed.reason), None, NEAR_MISS, missed.reason)
+
+
+async def _seen(session: Session, principal: Principal, sight: Sight, row: Any) -> SeenTrace:
+    trace = decode(row.payload)
+    if not sight.auditor:
+        sources = {item.source for item in trace.candidates} | {item.source for item in trace.near_misses}
+        standing = await traces.standing(
+            session,
+            principal.id,
+            sight.searched,
+            sources={id for id in sources if id is not None},
+            spaces={item.space for item in trace.candidates if item.source is None},
+        )
+        admitted = principal.allowed_providers
+        seen = {id for id, provider in standing.items() if provider is None or admitted is None or provider in admitted}
+        trace = replace(
+            trace,
+            candidates=tuple(item for item in trace.candidates if (item.source or item.space) in seen),
+            near_misses=tuple(item for item in trace.near_misses if item.source in seen),
+        )
+    return SeenTrace(row.id, row.request_id, row.attribution_id, row.issued_at, trace)
+
+
+def _no_such_trace() -> MunimentError:
+    return MunimentError(Code.NOT_FOUND, "no such trace", "id")

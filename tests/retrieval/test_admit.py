@@ -1,0 +1,57 @@
+"""Which permitted sources are searched, and what is told of the others."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.principal import Principal, Source
+from app.domain.selection import Reason
+from app.retrieval.admit import KEEPS_ACCESS_POLICIES, admit
+from app.retrieval.request import SOURCE_KINDS, make_request
+
+SOMEBODY = Principal(UUID(int=1), UUID(int=2), "somebody")
+PROVIDERS = ["filesystem", "git", "notion", "slack"]
+
+
+def source(number, provider="filesystem", kind="docs", policy=None):
+    return Source(UUID(int=number), UUID(int=9), kind, provider, "a source", "internal", "english", 1, policy, None)
+
+
+sources = st.lists(
+    st.tuples(
+        st.sampled_from(PROVIDERS), st.sampled_from(["docs", "issues"]), st.sampled_from([None, {"mode": "all"}])
+    ),
+    max_size=8,
+).map(lambda rows: {UUID(int=number): source(number, *row) for number, row in enumerate(rows, 1)})
+filters = st.none() | st.lists(st.sampled_from(PROVIDERS), max_size=3)
+
+
+@given(sources, filters, st.none() | st.lists(st.sampled_from(sorted(SOURCE_KINDS)), max_size=2), filters)
+def test_every_source_is_searched_or_told_of(permitted, providers, kinds, allowed):
+    principal = replace(SOMEBODY, allowed_providers=None if allowed is None else frozenset(allowed))
+    parameters = make_request(principal, query="x", providers=providers, source_kinds=kinds).parameters
+    searched, told = admit(permitted, principal, parameters)
+    barred = {item.provider for item in permitted.values() if allowed is not None and item.provider not in allowed}
+    assert {item.provider for item in told if item.type is Reason.PROVIDER_SCOPE} == barred
+    assert all(item.count is None for item in told if item.type is Reason.PROVIDER_SCOPE)
+    counted = sum(item.count for item in told if item.type is not Reason.PROVIDER_SCOPE)
+    assert len(searched) + counted + sum(item.provider in barred for item in permitted.values()) == len(permitted)
+    for item in searched.values():
+        assert item.provider not in barred
+        assert providers is None or item.provider in providers
+        assert kinds is None or item.kind in kinds
+        assert item.access_policy is not None or item.provider not in KEEPS_ACCESS_POLICIES
+
+
+async def test_a_provider_that_the_credential_does_not_admit_is_named_and_never_served(world):
+    await world.write("notes.txt", ("Refunds are authorised by tier two.", None, None))
+    await world.settle()
+    assert (await world.ask("refunds")).passages
+    answer = await world.ask("refunds", by=replace(world.principal, allowed_providers=frozenset({"git"})))
+    assert not answer.passages
+    assert [(item.type, item.provider, item.count) for item in answer.exclusions] == [
+        (Reason.PROVIDER_SCOPE, "filesystem", None)
+    ]
+    assert {"PROVIDER_SCOPE_APPLIED", "NO_CONTEXT"} <= {item.code for item in answer.limitations}
