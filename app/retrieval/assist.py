@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from app.domain.links import named
-from app.domain.selection import Candidate, Selection
+from app.domain.selection import Candidate
 from app.providers.code_graph.registry import is_code
 from app.retrieval.authorise import Authorised
 from app.retrieval.deadline import Deadline
@@ -48,8 +48,8 @@ async def assist(
         if not new:
             return gathered, True
         found, without = await signals(session, authorised, question, query, new)
-        joined = rank(Selection(tuple(found))).kept[:MOST]
-        unscored = {item.id: item for item in found}
+        joined = rank(found).kept[:MOST]
+        unscored = {item.id: item for item in found.kept}
         return (
             replace(
                 gathered,

@@ -8,7 +8,7 @@ from app.domain.document import embedding_text
 from app.domain.errors import Code, MunimentError
 from app.domain.lexical import Analyser
 from app.domain.scoring import LEG_CANDIDATES, normalise_text, normalise_vector
-from app.domain.selection import Candidate, Scores, Selection
+from app.domain.selection import Candidate, Reason, Scores, Selection
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question, Unembedded
 from app.retrieval.timing import Stopwatch
@@ -16,6 +16,8 @@ from app.retrieval.words import Query, Words, phrase_bonus, search_words
 from app.storage import passages, search_text, search_vector
 from app.storage.engine import Session
 from app.storage.passages import Named
+
+STAGE = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ async def gather(
     chunks = list(dict.fromkeys([*by_words, *by_meaning]))
     found, without = await signals(session, authorised, question, query, chunks)
     return Gathered(
-        selection=Selection(tuple(found)),
+        selection=found,
         vector_mode=mode,
         indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:{mode}:{question.model}"),
         text_query_empty=query is None,
@@ -68,8 +70,9 @@ async def gather(
 
 async def signals(
     session: Session, authorised: Authorised, question: Question, query: Query | None, chunks: list[UUID]
-) -> tuple[list[Candidate], int]:
-    """Candidates with both of their true signals, whoever named them, and how many of them have no embedding."""
+) -> tuple[Selection, int]:
+    """Candidates with both of their true signals, whoever named them, and how many of them have no embedding. What
+    belongs to an index version that its source has left behind is set aside."""
     rows = await passages.named(
         session,
         authorised.scope,
@@ -83,7 +86,13 @@ async def signals(
         without = sum(row.similarity is None for row in rows)
         rows = await _compared(session, authorised, question, rows)
     bonus = await phrase_bonus(session, authorised, query, chunks)
-    return [_candidate(row, authorised, query, bonus.get(row.chunk_id, 0.0)) for row in rows], without
+    found = Selection(tuple(_candidate(row, authorised, query, bonus.get(row.chunk_id, 0.0)) for row in rows))
+    stale = {
+        row.chunk_id: Reason.STALE_INDEX
+        for row in rows
+        if row.index_version != authorised.sources[row.source_id].index_version
+    }
+    return found.drop(STAGE, stale), without
 
 
 async def _compared(session: Session, authorised: Authorised, question: Question, rows: Sequence[Named]) -> list[Named]:

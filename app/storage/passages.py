@@ -26,6 +26,7 @@ class Named:
     source_id: UUID
     space_id: UUID
     text_sha256: bytes
+    index_version: int
     similarity: float | None
     bm25: float | None
 
@@ -47,7 +48,7 @@ def _named(present: bool, vector: bool, terms: bool) -> TextClause:
     )
     return text(
         f"""
-        SELECT c.organisation_id, c.id, c.document_id, c.source_id, c.space_id, c.text_sha256,
+        SELECT c.organisation_id, c.id, c.document_id, c.source_id, c.space_id, c.text_sha256, c.index_version,
             {similarity} AS similarity, {bm25} AS bm25
         FROM chunks c WHERE c.id = ANY(CAST(:chunks AS uuid[])) AND {visible("c", present)}
         """

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from app.domain.principal import Principal, Source
 from app.domain.selection import Reason
@@ -55,3 +56,24 @@ async def test_a_provider_that_the_credential_does_not_admit_is_named_and_never_
         (Reason.PROVIDER_SCOPE, "filesystem", None)
     ]
     assert {"PROVIDER_SCOPE_APPLIED", "NO_CONTEXT"} <= {item.code for item in answer.limitations}
+
+
+async def test_what_an_earlier_index_version_left_is_set_aside_and_counted(world):
+    for number in range(3):
+        await world.write(f"note-{number}.txt", (f"Refunds follow rule {number}.", None, None))
+    await world.settle()
+    before = await world.ask("refunds rule")
+    async with world.parts.database.write(world.organisation) as session:
+        await session.run(
+            text("UPDATE sources SET index_version = 2 WHERE organisation_id = :organisation"),
+            {"organisation": world.organisation},
+        )
+    await world.write(
+        "note-3.txt", ("Refunds follow rule 3.", None, None), source=replace(world.source, index_version=2)
+    )
+    await world.settle()
+    answer = await world.ask("refunds rule")
+    assert len(before.passages) == 3
+    assert [item.passage.text for item in answer.passages] == ["Refunds follow rule 3."]
+    assert [(item.type, item.stage, item.count) for item in answer.exclusions] == [(Reason.STALE_INDEX, "index", 3)]
+    assert answer.search.candidates == 4

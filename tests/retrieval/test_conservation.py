@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from app.retrieval.authorise import authorise
 from app.retrieval.budget import budget
 from app.retrieval.cap import cap
+from app.retrieval.diversify import diversify
 from app.retrieval.gather import gather
 from app.retrieval.question import ask
 from app.retrieval.rank import rank
@@ -27,7 +28,9 @@ async def stage_by_stage(world, options):
     async with world.parts.database.snapshot(world.organisation) as session:
         authorised = await authorise(session, request, retriever.level_weights)
         gathered = (await gather(session, authorised, question, retriever.analyser, Stopwatch())).selection
-        capped = cap(rank(gathered), request.parameters)
+        ranked = rank(gathered)
+        diverse = await diversify(session, authorised, ranked, question, request.parameters, Stopwatch())
+        capped = cap(diverse, request.parameters, ranked)
         texts = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
     return frozenset(item.id for item in gathered.kept), budget(capped, texts, request.parameters)[0]
 

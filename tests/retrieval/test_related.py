@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.bootstrap import ROOT, Services
 from app.domain.principal import Level, Permission
-from app.domain.selection import Relation, Selection
+from app.domain.selection import Relation
 from app.ingestion.sources import Provider, ensure_source, ingest_place
 from app.retrieval.authorise import Authorised, authorise
 from app.retrieval.cache import SearchCache
@@ -82,7 +82,7 @@ async def related_to(session, authorised: Authorised, chunks, **parameters):
     found, _ = await signals(session, authorised, Question("", None, None), None, list(chunks))
     texts = await passages.passages(session, authorised.scope, list(chunks))
     request = make_request(None, query="", **parameters)
-    return await relate(session, authorised, Selection(tuple(found)), texts, request.parameters)
+    return await relate(session, authorised, found, texts, request.parameters)
 
 
 @pytest.fixture(scope="module")
