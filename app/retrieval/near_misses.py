@@ -21,10 +21,8 @@ from app.storage.search_text import term_vector
 MOST_HELD = 400
 
 
-async def near_misses(
-    session: Session, authorised: Authorised, words: Words, gathered: Gathered, limit: int
-) -> tuple[NearMiss, ...]:
-    """One statement; none where no lexeme is rare enough to choose rows by. `limit`: the most that the leg names."""
+async def near_misses(session: Session, authorised: Authorised, words: Words) -> tuple[NearMiss, ...]:
+    """One statement, beside the text leg; none where no lexeme is rare enough to choose rows by."""
     query = words.query
     if query is None:
         return ()
@@ -43,8 +41,8 @@ async def near_misses(
         sources=list(authorised.sources),
         keys=keys,
         terms=term_vector(query.weights),
-        least=_least(gathered, limit),
-        gathered=sorted({item.document_id for item in gathered.selection.kept}),
+        least=words.least,
+        named=words.found,
         tags=authorised.tags,
     )
     if any(
@@ -54,10 +52,10 @@ async def near_misses(
     return tuple(NearMiss(row.document_id, row.source_id, row.space_id, Reason(row.reason)) for row in found)
 
 
-def _least(gathered: Gathered, limit: int) -> float:
-    """BM25 that the text leg asked for: that of the last one named, once it named as many as it may."""
-    signals = sorted((item.scores.bm25 or 0.0 for item in gathered.selection.kept), reverse=True)
-    return signals[limit - 1] if len(signals) >= limit else 0.0
+def beside(missed: tuple[NearMiss, ...], gathered: Gathered) -> tuple[NearMiss, ...]:
+    """Those of documents that gave no candidate, whichever leg named it."""
+    documents = {item.document_id for item in gathered.selection.kept}
+    return tuple(item for item in missed if item.document not in documents)
 
 
 def count(missed: tuple[NearMiss, ...], authorised: Authorised) -> tuple[Exclusion, ...]:

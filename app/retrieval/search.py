@@ -10,7 +10,7 @@ from app.retrieval.authorise import Authorised
 from app.retrieval.cache import SearchCache, Searched, search_key
 from app.retrieval.deadline import Deadline
 from app.retrieval.gather import gather
-from app.retrieval.near_misses import near_misses
+from app.retrieval.near_misses import beside, near_misses
 from app.retrieval.pin import Pin
 from app.retrieval.question import Question
 from app.retrieval.request import RetrievalRequest
@@ -52,6 +52,7 @@ class Searcher:
                 if found is not None:
                     return await asking, found
         words = await search_words(session, authorised, text, self.analyser, watch, limit)
+        missed = await near_misses(session, authorised, words) if request.near_misses else ()
         question = await asking
         compared = question and question.compared_with({source.language for source in authorised.sources.values()})
         gathered = await gather(
@@ -67,6 +68,5 @@ class Searcher:
         if self.graph:
             gathered, entered = await assist(session, authorised, compared, words.query, gathered, deadline, watch)
             key = key if entered else None
-        missed = await near_misses(session, authorised, words, gathered, limit) if request.near_misses else ()
         until = await boundaries.next_change(session, authorised.scope) if key and request.as_of is None else None
-        return question, Searched(gathered, missed, valid_at, key, until)
+        return question, Searched(gathered, beside(missed, gathered), valid_at, key, until)

@@ -38,10 +38,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the text leg made of a question, and the chunks that it named. `query` None: it holds no word to search."""
+    """What the text leg made of a question, and the chunks that it named. `query` None: it holds no word to search.
+    `least` is the BM25 of the last one named, once as many were named as may be; else 0."""
 
     query: Query | None
     found: list[UUID]
+    least: float = 0.0
 
 
 async def search_words(
@@ -57,7 +59,8 @@ async def search_words(
         return Words(None, [])
     with watch.stage("text"):
         query = await _query(session, authorised, text, analyser)
-        return Words(query, await _text_leg(session, authorised, query, limit) if query else [])
+        hits = await _text_leg(session, authorised, query, limit) if query else []
+        return Words(query, [hit.chunk_id for hit in hits], hits[-1].signal if len(hits) >= limit else 0.0)
 
 
 async def _query(
@@ -95,7 +98,7 @@ async def _query(
     )
 
 
-async def _text_leg(session: Session, authorised: Authorised, query: Query, limit: int) -> list[UUID]:
+async def _text_leg(session: Session, authorised: Authorised, query: Query, limit: int) -> list[search_text.Hit]:
     """As many of the rarest lexemes choose the rows as the budget is for; more of them when they find too few."""
     held = [count for count, _ in query.keys]
     budget = max(BUDGET, int(BUDGET_SHARE * query.chunks))
@@ -112,7 +115,7 @@ async def _text_leg(session: Session, authorised: Authorised, query: Query, limi
         )
         if len(hits) >= limit:
             break
-    return [hit.chunk_id for hit in hits]
+    return hits
 
 
 async def phrase_bonus(

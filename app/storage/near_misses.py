@@ -50,13 +50,15 @@ def _statement(present: bool, filtered: bool) -> TextClause:
     closed = superseded("c", present)
     return text(
         f"""
-        WITH missed AS MATERIALIZED ({" UNION ALL ".join(parts)}), best AS (
+        WITH named AS MATERIALIZED (
+            SELECT g.document_id FROM chunks g WHERE {tenant("g")} AND g.id = ANY(CAST(:named AS uuid[]))
+        ), missed AS MATERIALIZED ({" UNION ALL ".join(parts)}), best AS (
             SELECT DISTINCT ON (c.document_id) c.organisation_id, c.document_id, c.source_id, c.space_id, m.signal,
                 CASE WHEN {closed} THEN 'SUPERSEDED' WHEN c.valid_from > :valid_at THEN 'NOT_YET_VALID'
                     ELSE 'EXPIRED' END AS reason
             FROM missed m JOIN chunks c ON {tenant("c")} AND c.id = m.chunk_id
             WHERE m.signal > 0 AND m.signal >= CAST(:least AS float8)
-            AND c.document_id <> ALL(CAST(:gathered AS uuid[])) {tags}
+            AND NOT EXISTS (SELECT FROM named n WHERE n.document_id = c.document_id) {tags}
             AND (NOT ({closed}) OR EXISTS (SELECT FROM document_versions v WHERE {visible("v", present)}
                 AND v.document_id = c.document_id AND v.content_sha256 <> c.content_sha256))
             ORDER BY c.document_id, m.signal DESC, reason, c.id
@@ -75,11 +77,12 @@ async def search(
     keys: Sequence[int],
     terms: SparseVector,
     least: float,
-    gathered: Sequence[UUID],
+    named: Sequence[UUID],
     tags: TagSets = (),
 ) -> list[Missed]:
-    """Documents other than `gathered` with a text that holds one of `keys` and a signal of at least `least`, best
-    first: not yet true, no longer true, or no longer believed while the document says something else now."""
+    """Documents other than those of the chunks `named`, with a text that holds one of `keys` and a signal of at least
+    `least`, best first: not yet true, no longer true, or no longer believed while the document says something else
+    now."""
     rows = await session.fetch(
         _statement(scope.present, bool(tags)),
         {
@@ -89,7 +92,7 @@ async def search(
             "keys": list(keys),
             "terms": terms,
             "least": least,
-            "gathered": list(gathered),
+            "named": list(named),
         },
         Plans.INDEXED,
     )

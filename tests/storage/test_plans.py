@@ -234,7 +234,7 @@ async def test_near_misses(loaded, words, when):
             keys=keys,
             terms=terms(numbers),
             least=0.0,
-            gathered=[],
+            named=[],
         )
         (plan,) = session.plans
     holders = await every_clock(loaded, "postings", "keys && $2", keys)
