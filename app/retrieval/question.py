@@ -41,9 +41,9 @@ class Question:
     languages: frozenset[str] | None = None
 
     def compared_with(self, languages: Collection[str]) -> "Question":
-        """The question for texts in these languages (Snowball names). Without its vector where that says nothing of
-        what is asked: in a script that the model cannot read, or of texts none of which is in a language of the model.
-        Words alone find more there than words and noise."""
+        """The question where its words were found in texts of these languages (Snowball names). Without its vector
+        where that says nothing of what is asked: in a script that the model cannot read, or in words that stand only
+        in texts of other languages than the model's. Words alone find more there than words and noise."""
         ours = (
             self.languages is None or not languages or SIMPLE in languages or not self.languages.isdisjoint(languages)
         )

@@ -54,7 +54,7 @@ class Searcher:
         words = await search_words(session, authorised, text, self.analyser, watch, limit)
         missed = await near_misses(session, authorised, words) if request.near_misses else ()
         question = await asking
-        compared = question and question.compared_with({source.language for source in authorised.sources.values()})
+        compared = question and question.compared_with(words.languages)
         gathered = await gather(
             session,
             authorised,

@@ -39,11 +39,13 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class Words:
     """What the text leg made of a question, and the chunks that it named. `query` None: it holds no word to search.
-    `least` is the BM25 of the last one named, once as many were named as may be; else 0."""
+    `least` is the BM25 of the last one named, once as many were named as may be; else 0. `languages` are those of the
+    sources in which something was found."""
 
     query: Query | None
     found: list[UUID]
     least: float = 0.0
+    languages: frozenset[str] = frozenset()
 
 
 async def search_words(
@@ -60,7 +62,13 @@ async def search_words(
     with watch.stage("text"):
         query = await _query(session, authorised, text, analyser)
         hits = await _text_leg(session, authorised, query, limit) if query else []
-        return Words(query, [hit.chunk_id for hit in hits], hits[-1].signal if len(hits) >= limit else 0.0)
+        named = {hit.source_id for hit in hits}
+        return Words(
+            query,
+            [hit.chunk_id for hit in hits],
+            hits[-1].signal if len(hits) >= limit else 0.0,
+            frozenset(source.language for id, source in authorised.sources.items() if id in named),
+        )
 
 
 async def _query(

@@ -23,10 +23,11 @@ from app.storage.tags import parameters, tagged, with_tagged
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a leg named, with the leg's raw signal."""
+    """A chunk that a leg named, with the leg's raw signal; the text leg says of which source it is."""
 
     chunk_id: UUID
     signal: float
+    source_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _leg(present: bool, filtered: bool = False) -> TextClause:
 
     def hits(predicate: str, keys: str) -> str:
         return f"""
-        (SELECT p.chunk_id, -(p.terms <#> CAST(:terms AS sparsevec)) AS signal FROM postings p
+        (SELECT p.chunk_id, -(p.terms <#> CAST(:terms AS sparsevec)) AS signal, p.source_id FROM postings p
         WHERE p.keys && {keys} AND {predicate} AND p.source_id = ANY(CAST(:sources AS uuid[])){among}
         ORDER BY signal DESC, p.chunk_id LIMIT :limit)
         """
