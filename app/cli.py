@@ -154,7 +154,10 @@ async def _ingest_demo(parts: Services) -> None:
         if space is None or await tenancy.has_sources(session, space.id):
             return
     err.print("First start: ingesting this repository as the demo.")
-    await _ingest(parts, ORGANISATION, PROJECT, ROOT, "muniment", "codebase", "english")
+    await _ingest(parts, ORGANISATION, PROJECT, ROOT, "muniment", "codebase", "english", wait=False)
+    if parts.embedding is not None:
+        waiting = await parts.embedding.depth(ORGANISATION)
+        err.print(f"Searchable now; {waiting} embeddings follow in the background, which takes a few minutes.")
 
 
 @cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")
@@ -177,6 +180,9 @@ def ingest(
     name: Annotated[str | None, typer.Option(help="Name of the source; the folder's by default.")] = None,
     kind: Annotated[str, typer.Option(help=f"Kind of the source: {', '.join(KINDS)}.")] = "docs",
     language: Annotated[str, typer.Option(help="Language of its prose, as Snowball names it.")] = "english",
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Tag of every document; may be repeated. Without it tags stay as they are.")
+    ] = None,
     organisation: Organisation = ORGANISATION,
 ) -> None:
     """Read a place into a space. Text is searchable at once, embeddings follow; reading twice changes nothing."""
@@ -190,9 +196,7 @@ def ingest(
         if organisation == ORGANISATION and parts.development is not None:
             await ensure_demo(parts.database, ORGANISATION, SUBJECT)
         await _known(parts, organisation)
-        report = await _ingest(parts, organisation, space, place, name or place.name, kind, language)
-        await _embed(parts, organisation)
-        return report
+        return await _ingest(parts, organisation, space, place, name or place.name, kind, language, tag)
 
     report = _with_services(work)
     for path, reason in sorted(report.failures.items()):
@@ -201,7 +205,15 @@ def ingest(
 
 
 async def _ingest(
-    parts: Services, organisation: UUID, space_key: str, place: Path, name: str, kind: str, language: str
+    parts: Services,
+    organisation: UUID,
+    space_key: str,
+    place: Path,
+    name: str,
+    kind: str,
+    language: str,
+    tags: list[str] | None = None,
+    wait: bool = True,
 ) -> Report:
     parts.preparer.analyser(language)
     space = await space_for_ingestion(parts.database, organisation, space_key)
@@ -217,6 +229,7 @@ async def _ingest(
             place,
             parts.preparer,
             embed=parts.embedding is not None,
+            tags=tags,
             total=lambda count: progress.update(task, total=count),
             progress=lambda count: progress.advance(task, count),
         )
@@ -227,16 +240,20 @@ async def _ingest(
         f"{len(report.failures)} files could not be read.",
         soft_wrap=True,
     )
+    if wait:
+        await _embed(parts, organisation, source.id)
     return report
 
 
-async def _embed(parts: Services, organisation: UUID) -> None:
+async def _embed(parts: Services, organisation: UUID, source: UUID) -> None:
+    """Give the source its embeddings, whatever else waits; a server that runs beside may take some of them."""
     if parts.embedding is None:
         return
-    waiting = await parts.embedding.depth(organisation)
+    waiting = await parts.embedding.depth(organisation, source)
     with _bar() as progress:
         task = progress.add_task("Embedding", total=waiting)
-        await parts.embedding.drain(organisation, lambda count: progress.advance(task, count))
+        await parts.embedding.drain(organisation, lambda count: progress.advance(task, count), source)
+        progress.update(task, completed=waiting)
 
 
 def _bar() -> Progress:
@@ -250,7 +267,10 @@ def _bar() -> Progress:
     )
 
 
-@cli.command("import-history", epilog="Example: muniment import-history facts.jsonl --organisation $(uuidgen)")
+@cli.command(
+    "import-history",
+    epilog="Example: muniment import-history facts.jsonl --organisation 6f1d0c9e-4d1c-4a52-9b0e-2f5f4a3c1d77",
+)
 def import_history(
     file: Annotated[Path, typer.Argument(help="JSON lines: kind, fact, op, system, from, to, text …", exists=True)],
     organisation: Annotated[UUID, typer.Option(help="A new organisation to import into.")],
@@ -287,13 +307,17 @@ def import_history(
 
 
 @cli.command(epilog="Example: TOKEN=$(muniment token)")
-def token() -> None:
+def token(
+    organisation: Organisation = ORGANISATION,
+    subject: Annotated[str, typer.Option(help="Who it is for.")] = SUBJECT,
+) -> None:
     """Print a fresh development token and nothing else."""
     settings = _settings()
     if settings.jwt_key is not None:
         raise ValueError("a token key is set (MUNIMENT_JWT_KEY): its issuer makes the tokens")
     key = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
-    sys.stdout.write(key.token(settings.jwt_issuer, settings.jwt_audience) + "\n")
+    made = key.token(settings.jwt_issuer, settings.jwt_audience, subject=subject, organisation=organisation)
+    sys.stdout.write(made + "\n")
 
 
 @cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")

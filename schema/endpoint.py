@@ -5,7 +5,7 @@ import re
 from typing import Any, Final
 
 from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -67,6 +67,9 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             if status == 405 or isinstance(refused.__cause__, InvalidOperationTypeError):
                 status, headers = 405, {"Allow": "POST" if request.method == "GET" else "GET, POST"}
             response = refusal(bad_input(refused.reason), new_id(), status, headers, _media_type(request))
+        except ClientDisconnect:
+            # Nobody is there to be answered.
+            return
         await response(scope, receive, send)
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:

@@ -7,17 +7,20 @@ from strawberry.types.nodes import SelectedField, Selection
 from schema.context import Info
 
 
-def selects(info: Info, name: str) -> bool:
-    """Whether the field that is being resolved was asked for its field `name` (as the client writes it)."""
-    return any(_holds(field.selections, name) for field in info.selected_fields)
+def selects(info: Info, *path: str) -> bool:
+    """Whether the field that is being resolved was asked for the field at `path` below it (as the client writes it)."""
+    return any(_holds(field.selections, path) for field in info.selected_fields)
 
 
-def _holds(selections: Iterable[Selection], name: str) -> bool:
+def _holds(selections: Iterable[Selection], path: tuple[str, ...]) -> bool:
     for item in selections:
-        if isinstance(item, SelectedField):
-            if item.name == name and not _left_out(item):
-                return True
-        elif not _left_out(item) and _holds(item.selections, name):
+        if _left_out(item):
+            continue
+        if not isinstance(item, SelectedField):
+            found = _holds(item.selections, path)
+        else:
+            found = item.name == path[0] and (len(path) == 1 or _holds(item.selections, path[1:]))
+        if found:
             return True
     return False
 

@@ -14,7 +14,7 @@ def named(path: str, target: str) -> tuple[str, ...]:
     plain = unquote(target.split("#", 1)[0].split("?", 1)[0]).replace("\\", "/")
     if not plain or "\0" in plain:
         return ()
-    steps = [] if plain.startswith("/") else list(PurePosixPath(path).parts[:-1])
+    steps = [] if plain.startswith("/") else list(PurePosixPath(path.lstrip("/")).parts[:-1])
     for step in plain.split("/"):
         if step == "..":
             if not steps:
@@ -29,4 +29,5 @@ def named(path: str, target: str) -> tuple[str, ...]:
         found = (name,)
     else:
         found = (name, *(f"{name}{suffix}" for suffix in _SUFFIXES), *(f"{name}/{index}" for index in _INDEXES))
-    return tuple(item for item in found if item != path)
+    own = "/".join(part for part in path.split("/") if part)
+    return tuple(item for item in found if item not in {path, own})

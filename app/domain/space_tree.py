@@ -1,5 +1,6 @@
 """The tree of spaces: what a key may be, and which level may stand below which."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -29,6 +30,8 @@ ORDER: Sequence[Level] = (
 
 #: Unicode categories: control, format (invisible), surrogate, private use, unassigned; line and paragraph separators.
 _NOT_IN_KEYS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Characters of other categories that show nothing: fillers, joiners and variation selectors.
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 KEY_RULE = (
     f"a key is 1 to {MAX_KEY} characters in Unicode form NFC, without '/', control or invisible characters and "
@@ -45,6 +48,7 @@ def check_key(key: str, field: str = "key") -> str:
         or key.startswith(PERSONAL)
         or key != key.strip()
         or any(unicodedata.category(character) in _NOT_IN_KEYS for character in key)
+        or _UNSEEN.search(key)
         or not unicodedata.is_normalized("NFC", key)
     ):
         raise bad_input(KEY_RULE, field)
@@ -114,7 +118,7 @@ def levels_of_path(parent: Level, leaf: Level | None, count: int) -> list[Level]
     wider. BAD_USER_INPUT as in `check_level`.
     """
     levels: list[Level] = []
-    for last in [False] * (count - 1) + [True]:
+    for last in [False] * (count - 1) + [True] * (count > 0):
         wanted = default_level(parent)
         if leaf is not None:
             wanted = leaf if last or leaf not in ORDER else min(wanted, leaf, key=ORDER.index)

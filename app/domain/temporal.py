@@ -31,9 +31,9 @@ class Period:
         if self.end is not None:
             object.__setattr__(self, "end", as_utc(self.end))
             if self.end < start:
-                raise bad_input("A reversed period: it ends before it starts.")
+                raise bad_input("A reversed period: it ends before it starts.", "validTo")
             if self.end == start:
-                raise bad_input("An empty period: it ends where it starts.")
+                raise bad_input("An empty period: it ends where it starts.", "validTo")
 
     @property
     def _first(self) -> datetime:

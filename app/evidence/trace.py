@@ -4,6 +4,7 @@ What the viewer may not search today is left out without a count, whoever they a
 an auditor of the whole organisation sees it all. So an item that they may not know of is told like one that is not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +15,7 @@ from app.domain.contract import sentence
 from app.domain.errors import Code, MunimentError
 from app.domain.principal import Principal, parse_id
 from app.domain.selection import Reason
-from app.domain.trace import NEAR_MISS, Trace, Traced, decode
+from app.domain.trace import NEAR_MISS, Kind, Trace, Traced, decode
 from app.evidence.attribution import DELIVERY_CATEGORY, MAX_RECORDS, Sight, not_found
 from app.storage import evidence, traces
 from app.storage.engine import Database, Session
@@ -119,10 +120,30 @@ async def _seen(session: Session, principal: Principal, sight: Sight, row: Any) 
         seen = {id for id, provider in standing.items() if provider is None or admitted is None or provider in admitted}
         trace = replace(
             trace,
-            candidates=tuple(item for item in trace.candidates if (item.source or item.space) in seen),
+            candidates=_renumbered([item for item in trace.candidates if (item.source or item.space) in seen]),
             near_misses=tuple(item for item in trace.near_misses if item.source in seen),
         )
     return SeenTrace(row.id, row.request_id, row.attribution_id, row.issued_at, trace)
+
+
+def _renumbered(candidates: Sequence[Traced]) -> tuple[Traced, ...]:
+    """Places among what is shown, of each kind: gaps would tell how much is not."""
+    ranks: dict[Kind, list[int]] = {}
+    places: dict[Kind, list[int]] = {}
+    for item in candidates:
+        for found, place in ((ranks, item.rank), (places, item.index)):
+            if place is not None:
+                found.setdefault(item.kind, []).append(place)
+    for numbers in (*ranks.values(), *places.values()):
+        numbers[:] = sorted(set(numbers))
+    return tuple(
+        replace(
+            item,
+            rank=None if item.rank is None else ranks[item.kind].index(item.rank) + 1,
+            index=None if item.index is None else places[item.kind].index(item.index) + 1,
+        )
+        for item in candidates
+    )
 
 
 def _no_such_trace() -> MunimentError:

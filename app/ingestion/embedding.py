@@ -24,10 +24,10 @@ class EmbeddingWorker:
         self._database = database
         self._embedder = embedder
 
-    async def batch(self, organisation: UUID) -> int:
-        """Embed one batch of an organisation; the number of chunks, 0 when none waits."""
+    async def batch(self, organisation: UUID, source: UUID | None = None) -> int:
+        """Embed one batch of an organisation, or of one source; the number of chunks, 0 when none waits."""
         async with self._database.unstamped(organisation) as session:
-            waiting = await embeddings.claim(session, BATCH)
+            waiting = await embeddings.claim(session, BATCH, source)
         if not waiting:
             return 0
         vectors = await self._embedder.embed_documents(
@@ -37,15 +37,17 @@ class EmbeddingWorker:
             await embeddings.attach(session, [item.chunk_id for item in waiting], vectors, self._embedder.model)
         return len(waiting)
 
-    async def depth(self, organisation: UUID) -> int:
-        """Chunks of an organisation that wait."""
+    async def depth(self, organisation: UUID, source: UUID | None = None) -> int:
+        """Chunks of an organisation, or of one source, that wait."""
         async with self._database.snapshot(organisation) as session:
-            return await embeddings.depth(session)
+            return await embeddings.depth(session, source)
 
-    async def drain(self, organisation: UUID, done: Callable[[int], None] = lambda count: None) -> int:
-        """Embed all that waits in one organisation; `done` is told the chunks of each batch."""
+    async def drain(
+        self, organisation: UUID, done: Callable[[int], None] = lambda count: None, source: UUID | None = None
+    ) -> int:
+        """Embed all that waits in one organisation, or of one source; `done` is told the chunks of each batch."""
         total = 0
-        while count := await self.batch(organisation):
+        while count := await self.batch(organisation, source):
             total += count
             done(count)
         return total

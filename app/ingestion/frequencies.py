@@ -13,7 +13,7 @@ async def refresh_frequencies(database: Database, organisation: UUID, space: UUI
         if abs(chunks - counted) * 10 <= counted:
             return False
         # Counting reads every posting of the space: it happens before the write that holds the clock.
-        frequencies = await lexical_statistics.count_frequencies(session, space)
+        found = await lexical_statistics.count_frequencies(session, space)
     async with database.write(organisation) as write:
-        await lexical_statistics.replace_frequencies(write, space, chunks, frequencies)
+        await lexical_statistics.replace_frequencies(write, space, found)
     return True

@@ -6,7 +6,7 @@ to read their bytes. Whether it is a folder or a git history makes no difference
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -69,6 +69,7 @@ class Ingestion:
     source: StoredSource
     preparer: Preparer
     embed: bool
+    tags: tuple[str, ...] | None = None
 
     async def run(self, drafts: Iterable[Draft], report: Report, progress: Progress = lambda count: None) -> None:
         for batch in _batches(_nameable(drafts, report), BATCH):
@@ -81,7 +82,7 @@ class Ingestion:
             keys = [draft.external_key for draft in drafts]
             async with self.database.snapshot(self.organisation) as session:
                 believed = await documents.believed(session, self.source.id, keys)
-            work = _Work(self.preparer, self.source.language, report)
+            work = _Work(self.preparer, self.source.language, self.tags, report)
             wanted, contents = await asyncio.to_thread(work.prepare, drafts, believed)
             if not wanted:
                 return
@@ -98,9 +99,10 @@ class Ingestion:
 class _Work:
     """Preparing one batch, off the event loop."""
 
-    def __init__(self, preparer: Preparer, language: str, report: Report) -> None:
+    def __init__(self, preparer: Preparer, language: str, tags: tuple[str, ...] | None, report: Report) -> None:
         self._preparer = preparer
         self._language = language
+        self._tags = tags
         self._report = report
         self._read: dict[tuple[str, str], Content | None] = {}
 
@@ -159,7 +161,7 @@ class _Work:
         for portion in before:
             held = portion.value
             if (held.etag, held.external_id) == (revision.etag, revision.external_id) and not _by_hand(held):
-                return held
+                return held if self._tags is None else replace(held, tags=self._tags)
         content = self._content(revision)
         if content is None:
             return None
@@ -169,6 +171,7 @@ class _Work:
             title=content.title,
             mime=content.mime,
             etag=revision.etag,
+            tags=self._tags if self._tags is not None else before[-1].value.tags if before else (),
             source_created_at=revision.created_at,
             source_updated_at=revision.updated_at,
         )
@@ -187,7 +190,7 @@ class _Work:
         except (Unsupported, MunimentError, OSError) as error:
             self._report.failures[revision.external_id] = str(error)
             return None
-        if content.problems:
+        if content.problems and revision.period.end is None:
             self._report.repairs[revision.external_id] = "; ".join(content.problems)
         return content
 

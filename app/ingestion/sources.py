@@ -1,6 +1,7 @@
 """Ingesting a place: find or make its source, read it to its end, count its words, note the synchronisation."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -68,20 +69,24 @@ async def ingest_place(
     preparer: Preparer,
     *,
     embed: bool,
+    tags: Sequence[str] | None = None,
     total: Progress = lambda count: None,
     progress: Progress = lambda count: None,
 ) -> Report:
-    """Read the place to its end. Text is searchable when this returns; embeddings follow when `embed`."""
+    """Read the place to its end. Text is searchable when this returns; embeddings follow when `embed`. `tags` are put
+    on every document; with None each keeps those that it carries."""
     now = datetime.now(UTC)
     report = Report()
     provider = Provider(source.provider)
     cursor = await asyncio.to_thread(head, place) if provider is Provider.GIT else None
     async with database.snapshot(organisation) as session:
         last = await sources.last_sync(session, source.id)
-    if cursor is None or last is None or cursor != last.cursor:
+    if cursor is None or last is None or cursor != last.cursor or tags is not None:
         drafts = await _drafts(database, organisation, source, place, now, report)
         total(len(drafts))
-        run = Ingestion(database, organisation, source, preparer, embed)
+        run = Ingestion(
+            database, organisation, source, preparer, embed, None if tags is None else tuple(dict.fromkeys(tags))
+        )
         await run.run(drafts, report, progress)
     async with database.write(organisation) as session:
         # Of two that ran at once neither knows whose writes came last: the next one reads all again.

@@ -14,6 +14,7 @@ from app.providers.parsers.registry import clean
 from app.providers.tokens import Tokens
 
 MAX_TEXT = 20_000
+MAX_TAGS = 100
 
 Vector = NDArray[np.float32]
 
@@ -57,6 +58,8 @@ class Changes:
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
                 raise bad_input("must lie between 0 and 1", name)
+        if self.tags is not None and len(self.tags) > MAX_TAGS:
+            raise bad_input(f"at most {MAX_TAGS} tags", "tags")
         for tag in self.tags or ():
             check_name(tag, "tags")
 

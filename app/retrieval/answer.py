@@ -46,6 +46,7 @@ class Contract:
     api_key_id: UUID | None
     valid_at: datetime
     known_at: datetime
+    space: Space | None
     parameters: Parameters
     indexes: tuple[str, ...]
     rewritten_query: str | None = None

@@ -29,13 +29,14 @@ CANDIDATE_BYTES, ENTRY_BYTES = 1000, 2000
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What the search step found at `valid_at`. It holds before `until`, when the next fact begins or ends. `key` None:
-    it is not to be kept."""
+    it is not to be kept. `languages` are those in which the words of the question were found."""
 
     gathered: Gathered
     near_misses: tuple[NearMiss, ...]
     valid_at: datetime
     key: bytes | None = None
     until: datetime | None = None
+    languages: frozenset[str] = frozenset()
     hit: bool = False
 
     def at(self, authorised: Authorised) -> Authorised:

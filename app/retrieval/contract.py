@@ -52,6 +52,14 @@ def summarise_sources(delivered: Sequence[Delivered]) -> tuple[SourceSummary, ..
     )
 
 
+def _nothing(authorised: Authorised, gathered: Gathered) -> str:
+    if not authorised.sources:
+        return "The spaces that were searched hold no source for this request: name another space, or ingest into one."
+    if gathered.selection.kept:
+        return "All that matched was left out: the exclusions say why."
+    return "Nothing matched within the caller's scope."
+
+
 def limitations(
     delivered: Sequence[Delivered],
     recalled: Recalled,
@@ -71,7 +79,7 @@ def limitations(
             Limitation(LimitationCode.PROVIDER_SCOPE_APPLIED, "The credential admits sources of some providers only.")
         )
     if not delivered and not recalled.delivered:
-        found.append(Limitation(LimitationCode.NO_CONTEXT, "Nothing matched within the caller's scope."))
+        found.append(Limitation(LimitationCode.NO_CONTEXT, _nothing(authorised, gathered)))
     if authorised.historical:
         found.append(
             Limitation(LimitationCode.HISTORICAL_READ, "The answer is as of an earlier moment of one or both clocks.")

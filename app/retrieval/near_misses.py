@@ -19,6 +19,8 @@ from app.storage.search_text import term_vector
 
 #: Chunks that the lexemes which choose rows may stand in: rarest first, as far as this goes.
 MOST_HELD = 400
+#: How many of them choose.
+MOST_LEXEMES = 16
 
 
 async def near_misses(session: Session, authorised: Authorised, words: Words) -> tuple[NearMiss, ...]:
@@ -28,7 +30,7 @@ async def near_misses(session: Session, authorised: Authorised, words: Words) ->
         return ()
     keys: list[int] = []
     room = MOST_HELD
-    for held, group in query.keys:
+    for held, group in query.keys[:MOST_LEXEMES]:
         room -= held
         if room < 0:
             break

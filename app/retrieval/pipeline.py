@@ -115,7 +115,7 @@ class Retriever:
             recalled = await recall(session, authorised, request, question, self.max_candidates)
             by_score = rank(gathered.selection)
             ranked = await rerank(session, authorised, by_score, question, request.parameters, self.reranking, deadline)
-            diverse = await diversify(session, authorised, ranked, question, request.parameters, watch)
+            diverse = await diversify(session, authorised, ranked, question, request.parameters, watch, deadline)
             capped = cap(diverse, request.parameters, ranked)
             fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
             related, beside = await relate(session, authorised, capped, fetched, request.parameters)
@@ -142,6 +142,7 @@ class Retriever:
                 api_key_id=request.principal.api_key_id,
                 valid_at=authorised.scope.as_of.valid_at,
                 known_at=authorised.scope.as_of.system_at,
+                space=authorised.target,
                 parameters=request.parameters,
                 indexes=gathered.indexes,
                 rewritten_query=question.rewritten if question else None,

@@ -30,6 +30,8 @@ MAX_MEMORIES = Limits(10, 50)
 TOKEN_BUDGET = Limits(4096, 32_000)
 MAX_SUBJECT_ID = 256
 MAX_TAG = 256
+#: Entries of a filter: they stand in the evidence for ever.
+MAX_ENTRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,9 @@ def make_request(
         raise bad_input("mmrLambda must lie between 0 and 1", "mmrLambda")
     if latency_budget_ms is not None and latency_budget_ms < 0:
         raise bad_input("must not be negative", "latencyBudgetMs")
+    for field, given in (("tags", tags), ("providers", providers), ("sourceKinds", source_kinds)):
+        if given is not None and len(given) > MAX_ENTRIES:
+            raise bad_input(f"at most {MAX_ENTRIES} entries", field)
     for tag in tags or ():
         clean(tag, "tags", MAX_TAG)
     for kind in source_kinds or ():

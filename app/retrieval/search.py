@@ -50,7 +50,8 @@ class Searcher:
                 key = search_key(request, authorised, text, self.model, limit, self.approximate, self.graph)
                 found = self.cache.find(key, authorised, pin) if key else None
                 if found is not None:
-                    return await asking, found
+                    question = await asking
+                    return question and question.compared_with(found.languages), found
         words = await search_words(session, authorised, text, self.analyser, watch, limit)
         missed = await near_misses(session, authorised, words) if request.near_misses else ()
         question = await asking
@@ -69,4 +70,4 @@ class Searcher:
             gathered, entered = await assist(session, authorised, compared, words.query, gathered, deadline, watch)
             key = key if entered else None
         until = await boundaries.next_change(session, authorised.scope) if key and request.as_of is None else None
-        return question, Searched(gathered, beside(missed, gathered), valid_at, key, until)
+        return compared, Searched(gathered, beside(missed, gathered), valid_at, key, until, words.languages)

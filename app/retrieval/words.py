@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from uuid import UUID
 
 from app.domain import lexical, phrases
@@ -16,6 +17,8 @@ from app.storage.engine import Session
 #: Rows that the lexemes which choose are expected to find: so many, or this share of the chunks that are searched, if
 #: that is more. The first ten places are then those of all rows (tests/benchmarks/README.md).
 BUDGET, BUDGET_SHARE = 3_000, 0.04
+#: A question counts by its first so many different lexemes; a text of that length says no more by its rest.
+MOST_LEXEMES = 512
 #: How many times as many are looked at when they were too few; the last look is at all lexemes with a meaning.
 WIDER = 8
 
@@ -84,10 +87,13 @@ async def _query(
             wanted[lexeme] = max(weight, wanted.get(lexeme, 0.0))
     if not wanted:
         return None
+    if len(wanted) > MOST_LEXEMES:
+        wanted = dict(islice(wanted.items(), MOST_LEXEMES))
+        content &= wanted.keys()
     spaces = sorted({source.space_id for source in authorised.sources.values()})
     keys = {lexeme: [lexical.key(space, lexical.lexeme_id(lexeme)) for space in spaces] for lexeme in wanted}
     counted = await search_text.frequencies(
-        session, authorised.scope, spaces, [key for group in keys.values() for key in group]
+        session, authorised.scope, spaces, list(authorised.sources), [key for group in keys.values() for key in group]
     )
     held = {lexeme: sum(counted.by_key.get(key, 0) for key in group) for lexeme, group in keys.items()}
     weights = {

@@ -27,6 +27,11 @@ class Waiting:
     text: str
 
 
+# With `:source` NULL, of any.
+_OF_SOURCE = (
+    "(CAST(:source AS uuid) IS NULL OR EXISTS (SELECT FROM chunks s WHERE s.organisation_id = :organisation "
+    "AND s.id = {}.chunk_id AND s.source_id = CAST(:source AS uuid)))"
+)
 _ORGANISATIONS = text("SELECT DISTINCT organisation_id FROM embedding_queue")
 _CLAIM = text(
     f"""
@@ -34,7 +39,7 @@ _CLAIM = text(
         UPDATE embedding_queue q SET claimed_until = now() + :lease
         WHERE {tenant("q")} AND q.chunk_id IN (
             SELECT w.chunk_id FROM embedding_queue w
-            WHERE {tenant("w")} AND (w.claimed_until IS NULL OR w.claimed_until < now())
+            WHERE {tenant("w")} AND (w.claimed_until IS NULL OR w.claimed_until < now()) AND {_OF_SOURCE.format("w")}
             ORDER BY w.position LIMIT :limit FOR UPDATE SKIP LOCKED)
         RETURNING q.chunk_id, q.position
     )
@@ -47,7 +52,7 @@ _CLAIM = text(
     ORDER BY q.position
     """
 )
-_DEPTH = text(f"SELECT count(*) FROM embedding_queue q WHERE {tenant('q')}")
+_DEPTH = text(f"SELECT count(*) FROM embedding_queue q WHERE {tenant('q')} AND {_OF_SOURCE.format('q')}")
 _ATTACH = text(
     f"""
     WITH vectors AS (
@@ -75,9 +80,12 @@ async def waiting_organisations(session: Session) -> list[UUID]:
     return [row.organisation_id for row in await session.rows(_ORGANISATIONS)]
 
 
-async def claim(session: Session, limit: int) -> list[Waiting]:
-    """The next chunks to embed. They are this worker's for a while; if it dies, another takes them then."""
-    rows = await session.rows(_CLAIM, {"organisation": session.organisation, "limit": limit, "lease": LEASE})
+async def claim(session: Session, limit: int, source: UUID | None = None) -> list[Waiting]:
+    """The next chunks to embed, of one source or of any. They are this worker's for a while; if it dies, another takes
+    them then."""
+    rows = await session.rows(
+        _CLAIM, {"organisation": session.organisation, "limit": limit, "lease": LEASE, "source": source}
+    )
     return [Waiting(*row) for row in rows]
 
 
@@ -95,8 +103,8 @@ async def attach(session: WriteSession, ids: Sequence[UUID], vectors: NDArray[np
     )
 
 
-async def depth(session: Session) -> int:
-    return int(await session.value(_DEPTH, {"organisation": session.organisation}))
+async def depth(session: Session, source: UUID | None = None) -> int:
+    return int(await session.value(_DEPTH, {"organisation": session.organisation, "source": source}))
 
 
 async def coverage(session: Session, model: str) -> tuple[int, int]:

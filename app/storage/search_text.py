@@ -32,7 +32,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """In how many chunks each key was counted, and how many chunks the searched spaces held."""
+    """In how many chunks each key was counted, and how many chunks the searched sources held."""
 
     by_key: dict[int, int]
     chunks: int
@@ -41,25 +41,31 @@ class Frequencies:
 _STATISTICS = text(
     f"""
     SELECT NULL AS key, coalesce(sum(n.chunk_count), 0) AS frequency FROM lexical_statistics n
-    WHERE {known("n")} AND n.space_id = ANY(CAST(:spaces AS uuid[]))
-    UNION ALL SELECT f.key, f.frequency FROM lexeme_frequencies f
-    WHERE {known("f")} AND f.key = ANY(CAST(:keys AS bigint[]))
+    WHERE {known("n")} AND n.space_id = ANY(CAST(:spaces AS uuid[])) AND n.source_id = ANY(CAST(:sources AS uuid[]))
+    UNION ALL SELECT f.key, sum(f.frequency) FROM lexeme_frequencies f
+    WHERE {known("f")} AND f.key = ANY(CAST(:keys AS bigint[])) AND f.source_id = ANY(CAST(:sources AS uuid[]))
+    GROUP BY f.key
     """
 )
 
 
-async def frequencies(session: Session, scope: Scope, spaces: Sequence[UUID], keys: Sequence[int]) -> Frequencies:
-    """Document frequencies as they were known at the scope's point of system time."""
+async def frequencies(
+    session: Session, scope: Scope, spaces: Sequence[UUID], sources: Sequence[UUID], keys: Sequence[int]
+) -> Frequencies:
+    """Document frequencies in these sources, all of them in `spaces`, as they were known at the scope's point of system
+    time. What another source holds tells nothing: a score must not betray it."""
     rows = await session.fetch(
         _STATISTICS,
         {
             "organisation": scope.organisation,
             "known_at": scope.as_of.system_at,
             "spaces": list(spaces),
+            "sources": list(sources),
             "keys": list(keys),
         },
     )
-    return Frequencies({key: frequency for key, frequency in rows if key is not None}, int(rows[0][1]))
+    held = {key: int(frequency) for key, frequency in rows if key is not None}
+    return Frequencies(held, next(int(count) for key, count in rows if key is None))
 
 
 @cache

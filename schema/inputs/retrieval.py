@@ -16,7 +16,10 @@ class PointInput:
 
 @strawberry.input(description="One question to the store. Filters: null is not given, an empty list admits nothing.")
 class RetrieveInput:
-    query: str | None = strawberry.field(default=None, description="The question in plain words; null: no passages.")
+    query: str | None = strawberry.field(
+        default=None,
+        description="The question in plain words; what stands in quotes counts as one phrase. Null: no passages.",
+    )
     space_id: strawberry.ID | None = strawberry.field(
         default=None,
         description="The space to ask from, by id. With no space named here the header `X-Muniment-Space` decides, "

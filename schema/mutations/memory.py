@@ -19,6 +19,7 @@ from schema.inputs.memory import (
     period,
 )
 from schema.permissions import needs
+from schema.scalars import Instant
 from schema.types.memory import Memory
 from schema.types.people import ForgottenSubject, Group, GroupMembership, MemoryProposal, Subject
 
@@ -92,7 +93,9 @@ class MemoryMutations:
         info: Info,
         id: MemoryId,
         changes: Different,
-        valid_from: ValidFrom = None,
+        valid_from: Annotated[
+            Instant | None, strawberry.argument(description="From when on it is otherwise; null: from now on.")
+        ] = None,
         expected_system_from: Expected = None,
         client_key: ClientKey = None,
     ) -> Memory:

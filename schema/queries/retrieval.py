@@ -47,7 +47,8 @@ class RetrievalQueries:
         right: Annotated[PointInput, strawberry.argument(description="The other point.")],
     ) -> RetrievalComparison:
         context = info.context
-        request = input.request(context.principal, context.default_space)
+        told = selects(info, "left", "exclusions") or selects(info, "right", "exclusions")
+        request = input.request(context.principal, context.default_space, near_misses=told)
         found = await compare(
             context.services.retriever,
             request,

@@ -30,11 +30,11 @@ class RetrievalComparison:
             right=RetrievalResult.of(found.right),
             added=[
                 *(Passage.of(item, found.right) for item in found.added),
-                *(Passage.of_memory(item) for item in found.added_memories),
+                *(Passage.of_memory(item, found.right) for item in found.added_memories),
             ],
             removed=[
                 *(Passage.of(item, found.left) for item in found.removed),
-                *(Passage.of_memory(item) for item in found.removed_memories),
+                *(Passage.of_memory(item, found.left) for item in found.removed_memories),
             ],
             changed=[
                 *(
@@ -42,7 +42,9 @@ class RetrievalComparison:
                     for item in found.changed
                 ),
                 *(
-                    ChangedPassage(left=Passage.of_memory(item.left), right=Passage.of_memory(item.right))
+                    ChangedPassage(
+                        left=Passage.of_memory(item.left, found.left), right=Passage.of_memory(item.right, found.right)
+                    )
                     for item in found.changed_memories
                 ),
             ],

@@ -85,7 +85,7 @@ class OptionalStage:
     description="How the deployment stands, for administrators. Never an address, a key or an error's text."
 )
 class Status:
-    search_backend: str = strawberry.field(description="`exact` or `text`.")
+    search_backend: str = strawberry.field(description="`exact`, `hnsw` or `text`.")
     embeddings: EmbeddingStatus = strawberry.field(description="The embedder.")
     rewriting: OptionalStage = strawberry.field(description="What words questions anew.")
     reranking: OptionalStage = strawberry.field(description="What orders the best candidates anew.")

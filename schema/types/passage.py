@@ -14,7 +14,9 @@ from schema.types.enums import Relation, SpaceLevel
 
 @strawberry.type(description="An exact place in a version of a document, ready to be cited as `[index]`.")
 class Citation:
-    index: int = strawberry.field(description="Number of the citation, from 1, in the order of the passages.")
+    index: int = strawberry.field(
+        description="Number of the citation, from 1: passages first, then memories, then group memories."
+    )
     source_type: str = strawberry.field(description="Kind of the source, such as docs or codebase.")
     title: str = strawberry.field(description="Title of the document.")
     external_id: str = strawberry.field(description="The document's name at its source, such as a path.")
@@ -42,6 +44,34 @@ class Citation:
             row_end=passage.row_end,
             url=passage.url,
         )
+
+    @classmethod
+    def of_memory(cls, item: DeliveredMemory, answer: Answer) -> Self:
+        """Numbered behind the passages, those of groups behind the other memories."""
+        hit = item.candidate.hit
+        beside = len(answer.memories) if hit.group_id else 0
+        return cls(
+            index=len(answer.passages) + beside + item.index,
+            source_type="memory",
+            title=f"Memory of a {'subject' if hit.subject_id else 'group' if hit.group_id else 'space'}",
+            external_id=str(hit.memory_id),
+            heading_path=None,
+            page=None,
+            sheet=None,
+            table=None,
+            row_start=None,
+            row_end=None,
+            url=None,
+        )
+
+
+def citations(answer: Answer) -> list[Citation]:
+    """Numbered from 1 over all that is delivered."""
+    memories = (*answer.memories, *answer.group_memories)
+    return [
+        *(Citation.of(item) for item in answer.passages),
+        *(Citation.of_memory(item, answer) for item in memories),
+    ]
 
 
 @strawberry.type(
@@ -171,25 +201,13 @@ class Passage:
         )
 
     @classmethod
-    def of_memory(cls, item: DeliveredMemory) -> Self:
+    def of_memory(cls, item: DeliveredMemory, answer: Answer) -> Self:
         hit, score, memory = item.candidate.hit, item.candidate.score, item.text
         return cls(
             text=memory.text,
             score=score.score,
             tokens=hit.tokens,
-            citation=Citation(
-                index=item.index,
-                source_type="memory",
-                title=f"Memory of a {'subject' if hit.subject_id else 'group' if hit.group_id else 'space'}",
-                external_id=str(hit.memory_id),
-                heading_path=None,
-                page=None,
-                sheet=None,
-                table=None,
-                row_start=None,
-                row_end=None,
-                url=None,
-            ),
+            citation=Citation.of_memory(item, answer),
             chunk_id=None,
             document_id=None,
             source_id=None,

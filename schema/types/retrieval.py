@@ -12,7 +12,7 @@ from app.retrieval.answer import Contract as _Contract
 from app.retrieval.answer import SearchMeta as _SearchMeta
 from schema.scalars import Instant
 from schema.types.enums import BudgetStrategy, ExclusionType, LimitationCode
-from schema.types.passage import Citation, Passage
+from schema.types.passage import Citation, Passage, citations
 
 
 @strawberry.type(description="The parameters in effect, after defaults and clamping.")
@@ -44,6 +44,10 @@ class ContextContract:
     api_key_id: strawberry.ID | None = strawberry.field(description="The API key that was used, if one was.")
     valid_at: Instant = strawberry.field(description="Point of valid time that was read.")
     known_at: Instant = strawberry.field(description="Point of system time that was read: the clock of the snapshot.")
+    space_id: strawberry.ID | None = strawberry.field(
+        description="The space that was asked from; null when its own texts may not be searched."
+    )
+    space_key: str | None = strawberry.field(description="The same by key path; `/` is the organisation.")
     parameters: EffectiveParameters = strawberry.field(description="The parameters in effect.")
     indexes: list[str] = strawberry.field(description="The indexes that were searched.")
     rewritten_query: str | None = strawberry.field(
@@ -66,6 +70,8 @@ class ContextContract:
             api_key_id=strawberry.ID(str(contract.api_key_id)) if contract.api_key_id else None,
             valid_at=contract.valid_at,
             known_at=contract.known_at,
+            space_id=strawberry.ID(str(contract.space.id)) if contract.space else None,
+            space_key=contract.space.key_path if contract.space else None,
             parameters=EffectiveParameters(
                 top_k=parameters.top_k,
                 max_per_level=parameters.max_per_level,
@@ -219,7 +225,9 @@ class RetrievalResult:
     group_memories: list[Passage] = strawberry.field(
         description="Memories of the groups that the subject verifiably belongs to, best first. Never trimmed."
     )
-    citations: list[Citation] = strawberry.field(description="One for each passage, numbered for `[1]`.")
+    citations: list[Citation] = strawberry.field(
+        description="One for each passage, memory and group memory, in that order, numbered for `[1]`."
+    )
     exclusions: list[Exclusion] = strawberry.field(description="What was left out, and why.")
     limitations: list[Limitation] = strawberry.field(description="What a careful reader should know.")
     sources_summary: list[SourceSummary] = strawberry.field(description="What each source contributed.")
@@ -236,9 +244,9 @@ class RetrievalResult:
             contract=ContextContract.of(answer.contract),
             query=answer.query,
             passages=[Passage.of(item, answer) for item in answer.passages],
-            memories=[Passage.of_memory(item) for item in answer.memories],
-            group_memories=[Passage.of_memory(item) for item in answer.group_memories],
-            citations=[Citation.of(item) for item in answer.passages],
+            memories=[Passage.of_memory(item, answer) for item in answer.memories],
+            group_memories=[Passage.of_memory(item, answer) for item in answer.group_memories],
+            citations=citations(answer),
             exclusions=[Exclusion.of(item) for item in answer.exclusions],
             limitations=[Limitation.of(item) for item in answer.limitations],
             sources_summary=[

@@ -103,7 +103,7 @@ class Bare:
 
     async def count(self) -> None:
         rows = await self.connection.fetch(
-            "SELECT key, frequency FROM lexeme_frequencies WHERE space_id = ANY($1)", self.spaces
+            "SELECT key, sum(frequency)::int FROM lexeme_frequencies WHERE space_id = ANY($1) GROUP BY key", self.spaces
         )
         self.frequencies.update(dict(rows))
         self.chunks = await self.connection.fetchval(

@@ -67,7 +67,8 @@ class Visit:
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """The system's Chromium; `MUNIMENT_CHROMIUM` names another one."""
-    named = os.environ.get("MUNIMENT_CHROMIUM") or shutil.which("chromium")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    named = os.environ.get("MUNIMENT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not named or not Path(named).exists():
         pytest.fail(
             "The browser tests need Chromium: install it (apt-get install chromium) or name it in MUNIMENT_CHROMIUM.",

@@ -259,7 +259,7 @@ async def test_corrections_beside_an_ingestion_leave_one_account(
         ({"text": "a\u0000b"}, "text"),
         ({"text": "x", "title": "a\u0000b"}, "title"),
         ({"text": "x", "title": "t" * 1001}, "title"),
-        ({"text": "x", "from": JULY, "to": JUNE}, None),
+        ({"text": "x", "from": JULY, "to": JUNE}, "validTo"),
         ({"text": "x", "from": "2026-06-01"}, "from"),
     ],
 )

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from app.domain.principal import Principal, Source
 from app.domain.selection import Reason
+from app.ingestion.sources import Provider, ensure_source
 from app.retrieval.admit import KEEPS_ACCESS_POLICIES, admit
 from app.retrieval.request import SOURCE_KINDS, make_request
 
@@ -77,3 +78,22 @@ async def test_what_an_earlier_index_version_left_is_set_aside_and_counted(world
     assert [item.passage.text for item in answer.passages] == ["Refunds follow rule 3."]
     assert [(item.type, item.stage, item.count) for item in answer.exclusions] == [(Reason.STALE_INDEX, "index", 3)]
     assert answer.search.candidates == 4
+
+
+async def test_a_score_does_not_betray_the_words_of_a_source_that_is_barred(world):
+    git = await ensure_source(
+        world.parts.database, world.organisation, world.project, Provider.GIT, name="code", kind="codebase"
+    )
+    for number in range(12):
+        await world.write(f"note-{number}.txt", (f"The kraken sleeps, case {number}.", None, None))
+        await world.write(
+            f"plan-{number}.txt", (f"Project bluebird, the acquisition, part {number}.", None, None), source=git
+        )
+    await world.settle()
+    barred = replace(world.principal, allowed_providers=frozenset({"filesystem"}))
+
+    async def signal(query, by):
+        return {item.candidate.scores.text for item in (await world.ask(query, by=by)).passages if item.source != git}
+
+    assert await signal("kraken bluebird", barred) == await signal("kraken nonexistentword", barred)
+    assert await signal("kraken bluebird", world.principal) != await signal("kraken nonexistentword", world.principal)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from app.retrieval.authorise import authorise
 from app.retrieval.budget import budget
 from app.retrieval.cap import cap
+from app.retrieval.deadline import Deadline
 from app.retrieval.diversify import diversify
 from app.retrieval.gather import gather
 from app.retrieval.question import ask
@@ -29,7 +30,9 @@ async def stage_by_stage(world, options):
         authorised = await authorise(session, request, retriever.level_weights)
         gathered = (await gather(session, authorised, question, retriever.analyser, Stopwatch())).selection
         ranked = rank(gathered)
-        diverse = await diversify(session, authorised, ranked, question, request.parameters, Stopwatch())
+        diverse = await diversify(
+            session, authorised, ranked, question, request.parameters, Stopwatch(), Deadline(None)
+        )
         capped = cap(diverse, request.parameters, ranked)
         texts = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
     return frozenset(item.id for item in gathered.kept), budget(capped, texts, request.parameters)[0]

@@ -309,3 +309,11 @@ async def test_common_words_choose_rows_when_rare_ones_find_too_few(world):
     answer = await textual(world).ask("alpha beta gamma delta quagga", **WIDE)
     assert len(answer.passages) == 50
     assert "quagga" in answer.passages[0].passage.text
+
+
+async def test_a_question_of_any_number_of_words_is_answered(world):
+    await world.write("a.txt", ("Refunds are authorised.", None, None))
+    await world.settle()
+    for query in ("".join(chr(0x4E00 + number) for number in range(20_000)), " ".join(f"w{n}x" for n in range(3_000))):
+        assert (await world.ask(query[:20_000], near_misses=True)).search.candidates >= 0
+    assert (await world.ask("refunds " + " ".join(f"w{n}x" for n in range(2_000)))).passages

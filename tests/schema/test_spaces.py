@@ -452,3 +452,10 @@ async def _revoke(api: Api, subject: str) -> None:
             text("UPDATE grants SET system_to = :stamp WHERE principal_id = :person AND system_to IS NULL"),
             {"stamp": session.stamp, "person": principal_id(api.world.organisation, "person", subject)},
         )
+
+
+async def test_equal_calls_at_once_make_one_space(api) -> None:
+    made = await asyncio.gather(
+        *(api.data('mutation { ensureSpace(spaceKey: "race/for/it") { id } }') for _ in range(8))
+    )
+    assert len({item["ensureSpace"]["id"] for item in made}) == 1

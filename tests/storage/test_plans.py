@@ -137,7 +137,7 @@ async def test_text_statistics(loaded, when):
     tenant = loaded.tenant
     keys = [key for space in tenant.spaces for words in WORDS.values() for key in tenant.keys(space, words)]
     async with loaded.explained() as session:
-        counted = await search_text.frequencies(session, loaded.scope(when), tenant.spaces, keys)
+        counted = await search_text.frequencies(session, loaded.scope(when), tenant.spaces, tenant.sources, keys)
         (plan,) = session.plans
     assert counted.chunks == 14_000
     assert counted.by_key[keys[0]] > 0

@@ -87,10 +87,11 @@ lexeme_frequencies = Table(
     metadata,
     organisation(),
     Column("key", BigInteger, primary_key=True),
+    Column("source_id", Uuid, primary_key=True),
     instant("system_from", primary_key=True),
     *system_period()[1:],
     Column("space_id", Uuid, nullable=False),
-    Column("frequency", Integer, nullable=False, comment="chunks of the space that hold the lexeme"),
+    Column("frequency", Integer, nullable=False, comment="chunks of the source that hold the lexeme"),
     Index("lexeme_frequencies_space_idx", "organisation_id", "space_id", postgresql_where="system_to IS NULL"),
 )
 
@@ -99,6 +100,7 @@ lexical_statistics = Table(
     metadata,
     organisation(),
     Column("space_id", Uuid, primary_key=True),
+    Column("source_id", Uuid, primary_key=True),
     instant("system_from", primary_key=True),
     *system_period()[1:],
     Column("chunk_count", Integer, nullable=False),
