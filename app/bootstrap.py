@@ -8,7 +8,15 @@ from pathlib import Path
 
 from app.domain.locality import Locality, locality
 from app.domain.scoring import parse_level_weights
+from app.evidence.checkpoints import Checkpointer
+from app.evidence.indexing import index_all
+from app.evidence.schedule import Schedule
 from app.evidence.sequencer import Sequencer
+from app.evidence.watching import Watch
+from app.evidence.witnessing import Witnessing
+from app.gateway.calls import CallLog
+from app.gateway.endpoint import Gateway
+from app.gateway.link import Linker
 from app.identity.development import ALGORITHM, DevelopmentKey
 from app.identity.tokens import TokenVerifier
 from app.ingestion.editing import Editor
@@ -18,6 +26,7 @@ from app.memory.proposing import Proposals
 from app.memory.revision import Reviser
 from app.memory.writing import Writer
 from app.providers.chat import Chat
+from app.providers.checkpoint_log import CheckpointLog
 from app.providers.embedded_postgres import EmbeddedPostgres
 from app.providers.embedder.base import Embedder
 from app.providers.embedder.hashing import HashingEmbedder
@@ -26,8 +35,11 @@ from app.providers.endpoint import Endpoint
 from app.providers.head_file import HeadFile
 from app.providers.keyring import KeyRing
 from app.providers.reranker import Reranker
+from app.providers.signing import SigningKeys
 from app.providers.stemmer import analyser
 from app.providers.tokens import Tokens
+from app.providers.upstream import Upstream
+from app.providers.witness import Witness
 from app.providers.wordpieces import WordPieces
 from app.retrieval.cache import SearchCache
 from app.retrieval.pipeline import Retriever
@@ -35,6 +47,7 @@ from app.retrieval.rerank import Reranking
 from app.retrieval.rewrite import Rewriter
 from app.settings import Settings
 from app.storage.engine import ROLE, Database
+from app.storage.listening import Listener
 from app.storage.migration import allow_login, migrate, with_driver
 from app.storage.vector_index import ensure_index
 
@@ -113,8 +126,15 @@ class Services:
     keys: KeyRing
     heads: HeadFile
     sequencer: Sequencer
+    signing: SigningKeys
+    checkpoints: Checkpointer
+    schedule: Schedule | None
+    witnessing: Witnessing | None
     embedding: EmbeddingWorker | None
+    watch: Watch
+    listener: Listener
     rung: asyncio.Event
+    gateway: Gateway | None
 
     @property
     def search_backend(self) -> str:
@@ -128,19 +148,29 @@ class Services:
 @asynccontextmanager
 async def services(settings: Settings, installation: Installation) -> AsyncIterator[Services]:
     """The parts without their background tasks (`workers`)."""
-    keys = (
-        KeyRing.from_environment(settings.keys.get_secret_value())
-        if settings.keys
-        else KeyRing.load_or_create(settings.home / "keys" / "evidence.json")
-    )
+    keys = key_ring(settings)
     development, tokens = _tokens(settings)
     embedder = _embedder(settings)
     heads = HeadFile(settings.home / "heads", keys.organisation_key)
     database = Database.connect(installation.url, settings.pool_size)
+    signing = signing_keys(settings)
+    witnessing = Witnessing(Witness(settings.witness_url)) if settings.witness_url else None
+    checkpoints = Checkpointer(
+        database,
+        signing,
+        CheckpointLog(settings.home / "checkpoints"),
+        settings.deployment,
+        every_records=settings.checkpoint_records,
+        every_seconds=settings.checkpoint_seconds,
+        witnessing=witnessing,
+    )
     counter = Tokens()
     preparer = Preparer(WordPieces(), counter, analyser)
     writer = Writer(database, Reviser(counter, embedder))
     rewriter, reranking = _rewriter(settings), _reranking(settings)
+    rung = asyncio.Event()
+    watch = Watch(settings.max_subscriptions)
+    gateway = make_gateway(settings, database, tokens, rung)
     try:
         yield Services(
             settings=settings,
@@ -157,6 +187,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
                 cache=SearchCache(settings.search_cache_seconds),
                 traces=settings.traces == "on",
                 graph_assist=settings.graph_assist == "on",
+                signing=signing,
             ),
             preparer=preparer,
             editor=Editor(database, preparer, embed=embedder is not None),
@@ -166,22 +197,42 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             development=development,
             keys=keys,
             heads=heads,
-            sequencer=Sequencer(database, keys, heads),
+            sequencer=Sequencer(database, keys, heads, checkpoints.appended),
+            signing=signing,
+            checkpoints=checkpoints,
+            schedule=Schedule(database, keys, heads, checkpoints.known, settings.verify_every_hours)
+            if settings.verify_every_hours
+            else None,
+            witnessing=witnessing,
             embedding=EmbeddingWorker(database, embedder) if embedder else None,
-            rung=asyncio.Event(),
+            watch=watch,
+            listener=Listener(installation.url, watch.heard),
+            rung=rung,
+            gateway=gateway,
         )
     finally:
+        if gateway is not None:
+            await gateway.close()
         if rewriter is not None:
             await rewriter.chat.close()
         if reranking is not None:
             await reranking.reranker.close()
+        if witnessing is not None:
+            await witnessing.close()
         await database.close()
 
 
 @asynccontextmanager
 async def workers(parts: Services) -> AsyncIterator[None]:
-    """The background tasks of a server: the sequencer and, where something embeds, the embedding worker."""
+    """The background tasks of a server."""
     tasks = [asyncio.create_task(parts.sequencer.run(parts.rung))]
+    tasks.append(asyncio.create_task(parts.listener.run()))
+    tasks.append(asyncio.create_task(index_all(parts.database)))
+    tasks.append(asyncio.create_task(parts.checkpoints.run()))
+    if parts.schedule is not None:
+        tasks.append(asyncio.create_task(parts.schedule.run()))
+    if parts.witnessing is not None:
+        tasks.append(asyncio.create_task(parts.witnessing.run()))
     if parts.embedding is not None:
         tasks.append(asyncio.create_task(parts.embedding.run()))
     try:
@@ -191,6 +242,21 @@ async def workers(parts: Services) -> AsyncIterator[None]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await parts.sequencer.finish()
+        await parts.checkpoints.finish()
+
+
+def key_ring(settings: Settings) -> KeyRing:
+    """The keys of the evidence: the settings' own, else those in the home, made when there are none."""
+    if settings.keys is not None:
+        return KeyRing.from_environment(settings.keys.get_secret_value())
+    return KeyRing.load_or_create(settings.home / "keys" / "evidence.json")
+
+
+def signing_keys(settings: Settings) -> SigningKeys:
+    """The keys that sign: the settings' own, else those in the home, made when there are none."""
+    if settings.signing_keys is not None:
+        return SigningKeys.from_environment(settings.signing_keys.get_secret_value())
+    return SigningKeys.load_or_create(settings.home / "keys" / "signing.json")
 
 
 def _tokens(settings: Settings) -> tuple[DevelopmentKey | None, TokenVerifier]:
@@ -224,6 +290,27 @@ def _reranking(settings: Settings) -> Reranking | None:
         return None
     endpoint = Endpoint(settings.rerank_url, _locality(settings, settings.rerank_url), settings.rerank_api_key)
     return Reranking(Reranker(endpoint, settings.rerank_model), settings.rerank_timeout_ms, settings.rerank_candidates)
+
+
+def make_gateway(settings: Settings, database: Database, tokens: TokenVerifier, rung: asyncio.Event) -> Gateway | None:
+    """The gateway to the provider that is set; None when none is. Close it."""
+    if settings.gateway_upstream_url is None:
+        return None
+    idle = settings.gateway_idle_timeout_ms / 1000
+    return Gateway(
+        Upstream(
+            settings.gateway_upstream_url,
+            _locality(settings, settings.gateway_upstream_url),
+            settings.gateway_upstream_api_key,
+            connect_seconds=settings.gateway_connect_timeout_ms / 1000,
+            idle_seconds=idle,
+        ),
+        tokens,
+        Linker(database, rung, settings.link_wait_ms / 1000),
+        CallLog(database, rung),
+        settings.gateway_max_body_bytes,
+        idle,
+    )
 
 
 def _locality(settings: Settings, url: str) -> Locality:

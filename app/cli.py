@@ -3,21 +3,22 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 from uuid import UUID
 
 import structlog
 import typer
 from pydantic import ValidationError
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
-from app.domain.chain import Outcome
+from app.commands.bundles import export_evidence, verify_bundle_
+from app.commands.keys import keys
+from app.commands.replay import replay_
+from app.commands.running import Organisation, err, out, progress_bar, read_settings, require_known, with_services
+from app.commands.signing_keys import signing
+from app.commands.verification import verify_chain_
 from app.domain.errors import MunimentError
-from app.evidence.verification import verify_chain
 from app.history.importing import HistoryImport
 from app.history.lines import moments, read_lines
 from app.identity.development import ORGANISATION, SUBJECT, DevelopmentKey
@@ -27,15 +28,12 @@ from app.ingestion.report import Report
 from app.ingestion.sources import ensure_source, ingest_place, provider_of
 from app.providers.embedded_postgres import EmbeddedPostgresError
 from app.retrieval.request import SOURCE_KINDS
-from app.server.log import configure_logging
 from app.server.status import read_status
 from app.serving import announcement, require_free, run_server
 from app.settings import PREFIX, Settings
 from app.storage import tenancy
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
 
 KINDS = sorted(SOURCE_KINDS)
 
@@ -46,10 +44,6 @@ cli = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
-
-Organisation = Annotated[UUID, typer.Option(help="The organisation; the demo by default.")]
 
 
 def main() -> None:
@@ -86,41 +80,12 @@ def _sentence(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _settings() -> Settings:
-    """What is logged goes to standard error from here on: a command's output is its answer and nothing else."""
-    settings = Settings()
-    configure_logging(settings.log_level)
-    return settings
-
-
-def _with_services(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Open the installation, run `work` with its parts, and let go."""
-    settings = _settings()
-    installation = Installation.open(settings)
-
-    async def run() -> T:
-        async with services(settings, installation) as parts:
-            return await work(parts)
-
-    try:
-        return asyncio.run(run())
-    finally:
-        installation.close()
-
-
-async def _known(parts: Services, organisation: UUID) -> None:
-    """An organisation that does not exist has an empty chain, and empty is VALID: better to say what is wrong."""
-    async with parts.database.snapshot(organisation) as session:
-        if organisation != ORGANISATION and await tenancy.find_space(session, "/") is None:
-            raise typer.BadParameter(f"no organisation {organisation}", param_hint="--organisation")
-
-
 @cli.command(epilog="Example: MUNIMENT_PORT=9000 muniment serve")
 def serve(
     demo: Annotated[bool, typer.Option(help="Ingest this repository as the demo when its space is empty.")] = True,
 ) -> None:
     """Serve the API and the playground; Ctrl-C stops everything."""
-    settings = _settings()
+    settings = read_settings()
     require_free(settings.host, settings.port)
     installation = Installation.open(settings)
     try:
@@ -163,7 +128,7 @@ async def _ingest_demo(parts: Services) -> None:
 @cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")
 def migrate_() -> None:
     """Bring the tables of the database up to date."""
-    settings = _settings()
+    settings = read_settings()
     if settings.database_url is None:
         Installation.open(settings).close()
     else:
@@ -195,10 +160,10 @@ def ingest(
     async def work(parts: Services) -> Report:
         if organisation == ORGANISATION and parts.development is not None:
             await ensure_demo(parts.database, ORGANISATION, SUBJECT)
-        await _known(parts, organisation)
+        await require_known(parts, organisation)
         return await _ingest(parts, organisation, space, place, name or place.name, kind, language, tag)
 
-    report = _with_services(work)
+    report = with_services(work)
     for path, reason in sorted(report.failures.items()):
         err.print(f"{path}: {reason.removeprefix(f'{path}: ')}", soft_wrap=True, markup=False)
     raise typer.Exit(1 if report.failures else 0)
@@ -220,7 +185,7 @@ async def _ingest(
     source = await ensure_source(
         parts.database, organisation, space, provider_of(place), name=name, kind=kind, language=language
     )
-    with _bar() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(f"Reading {name}", total=None)
         report = await ingest_place(
             parts.database,
@@ -250,21 +215,10 @@ async def _embed(parts: Services, organisation: UUID, source: UUID) -> None:
     if parts.embedding is None:
         return
     waiting = await parts.embedding.depth(organisation, source)
-    with _bar() as progress:
+    with progress_bar() as progress:
         task = progress.add_task("Embedding", total=waiting)
         await parts.embedding.drain(organisation, lambda count: progress.advance(task, count), source)
         progress.update(task, completed=waiting)
-
-
-def _bar() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-    )
 
 
 @cli.command(
@@ -295,7 +249,7 @@ def import_history(
             SUBJECT,
             embed=parts.embedding is not None,
         )
-        with file.open(encoding="utf-8") as lines, _bar() as progress:
+        with file.open(encoding="utf-8") as lines, progress_bar() as progress:
             # Read whole before anything is written: half an import could not be gone on with.
             total = sum(len(together) for _, together in moments(read_lines(lines)))
             lines.seek(0)
@@ -303,7 +257,7 @@ def import_history(
             done = await run.run(read_lines(lines), lambda count: progress.advance(task, count))
         out.print(f"{done.operations} operations on {len(done.facts)} facts imported.")
 
-    _with_services(work)
+    with_services(work)
 
 
 @cli.command(epilog="Example: TOKEN=$(muniment token)")
@@ -312,7 +266,7 @@ def token(
     subject: Annotated[str, typer.Option(help="Who it is for.")] = SUBJECT,
 ) -> None:
     """Print a fresh development token and nothing else."""
-    settings = _settings()
+    settings = read_settings()
     if settings.jwt_key is not None:
         raise ValueError("a token key is set (MUNIMENT_JWT_KEY): its issuer makes the tokens")
     key = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
@@ -320,30 +274,9 @@ def token(
     sys.stdout.write(made + "\n")
 
 
-@cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")
-def verify_chain_(organisation: Organisation = ORGANISATION) -> None:
-    """Check the evidence chain; exit code 0 only when it is VALID."""
-
-    async def work(parts: Services) -> Outcome:
-        await _known(parts, organisation)
-        await parts.sequencer.finish()
-        with _bar() as progress:
-            task = progress.add_task("Verifying", total=None)
-            verdict = await verify_chain(
-                parts.database,
-                parts.keys,
-                parts.heads,
-                organisation,
-                adopt=True,
-                progress=lambda checked: progress.update(task, completed=checked),
-            )
-        out.print(verdict.verdict.value)
-        out.print(f"{verdict.checked_records} records checked. {verdict.reason}", soft_wrap=True, markup=False)
-        if verdict.first_bad_sequence is not None:
-            out.print(f"First bad sequence: {verdict.first_bad_sequence}")
-        return verdict.verdict
-
-    raise typer.Exit(0 if _with_services(work) is Outcome.VALID else 1)
+cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")(verify_chain_)
+cli.add_typer(keys)
+cli.add_typer(signing)
 
 
 @cli.command(epilog="Example: muniment status")
@@ -351,7 +284,7 @@ def status(organisation: Organisation = ORGANISATION) -> None:
     """Print how the store stands: chunks, embeddings, queues, chain."""
 
     async def work(parts: Services) -> None:
-        await _known(parts, organisation)
+        await require_known(parts, organisation)
         embedder = parts.retriever.embedder
         model = embedder.model if embedder else None
         state = await read_status(parts.database, organisation, model)
@@ -367,4 +300,9 @@ def status(organisation: Organisation = ORGANISATION) -> None:
         ):
             out.print(f"{label}: {value}")
 
-    _with_services(work)
+    with_services(work)
+
+
+cli.command("export-evidence", epilog="Example: muniment export-evidence --out evidence.zip")(export_evidence)
+cli.command("verify-bundle", epilog="Example: muniment verify-bundle evidence.zip --key key.txt")(verify_bundle_)
+cli.command("replay", epilog="Example: muniment replay 01a22c4e-2968-7457-9254-1a4081a5960e --now")(replay_)

@@ -9,6 +9,7 @@ import uvicorn
 
 from app.bootstrap import ROOT
 from app.domain.errors import Code, MunimentError
+from app.server.middleware import MAX_BODY_BYTES
 from app.settings import Settings
 
 _QUESTION = "How does a retrieval record its evidence?"
@@ -39,6 +40,7 @@ def run_server(settings: Settings, on_started: Callable[[], None]) -> None:
         port=settings.port,
         log_level="warning",
         access_log=False,
+        ws_max_size=MAX_BODY_BYTES,
         timeout_graceful_shutdown=10,
     )
     # uvicorn ends in an orderly way first, and only then hands the signal on.

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.domain.checkpoint import NoteError, check_name
 from app.domain.errors import MunimentError
 from app.domain.locality import host_of
 from app.domain.scoring import parse_level_weights
@@ -21,7 +22,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=None, env_ignore_empty=True)
 
     home: Path = Field(
-        Path(".muniment"), description="Folder of all that is kept on disk: database, keys, chain heads."
+        Path(".muniment"), description="Folder of all that is kept on disk: database, keys, chain heads, checkpoints."
     )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
@@ -70,9 +71,47 @@ class Settings(BaseSettings):
         description="`on`: what the best hits link to or call joins the candidates before they are ranked. `off`: only "
         "what was searched for.",
     )
+    gateway_upstream_url: str | None = Field(
+        None,
+        description="Base URL of the OpenAI-compatible model provider behind `/v1/…`, as `https://host/v1`; a bare "
+        "host means that too. Off without it.",
+    )
+    gateway_upstream_api_key: SecretStr | None = Field(None, description="Bearer key of that provider.")
+    gateway_connect_timeout_ms: int = Field(10_000, ge=1, description="Milliseconds until it must be connected.")
+    gateway_idle_timeout_ms: int = Field(
+        600_000,
+        ge=1,
+        description="Milliseconds that it, or the caller, may neither send nor take anything in a model call.",
+    )
+    gateway_max_body_bytes: int = Field(33_554_432, ge=1, description="Bytes that the body of a model call may have.")
+    link_wait_ms: int = Field(
+        750,
+        ge=0,
+        le=60_000,
+        description="Milliseconds that a model call's answer waits for the record of the retrieval that it names.",
+    )
+    max_subscriptions: int = Field(1000, ge=1, description="Subscriptions that one server process serves at once.")
     level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
     keys: SecretStr | None = Field(
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
+    )
+    signing_keys: SecretStr | None = Field(
+        None,
+        description="Ed25519 keys that sign checkpoints and certificates, as `id:base64,…`, the last one current. "
+        "Without it a key file in the home.",
+    )
+    deployment: str = Field(
+        "muniment", description="Name of this deployment in signed checkpoints, as a host name or a URL without scheme."
+    )
+    checkpoint_records: int = Field(1000, ge=1, description="Records after which a checkpoint is signed.")
+    checkpoint_seconds: float = Field(
+        60, gt=0, le=86_400, allow_inf_nan=False, description="Seconds after which one is signed for fewer records."
+    )
+    witness_url: str | None = Field(
+        None, description="Address that each new checkpoint is sent to by POST, so that a copy lies elsewhere."
+    )
+    verify_every_hours: float = Field(
+        24, ge=0, le=8760, allow_inf_nan=False, description="Hours between two verifications of each chain; 0: none."
     )
     jwt_key: Path | None = Field(
         None,
@@ -92,7 +131,7 @@ class Settings(BaseSettings):
             raise ValueError("write it as postgresql://user:password@host:port/database")
         return value
 
-    @field_validator("rewrite_url", "rerank_url")
+    @field_validator("rewrite_url", "rerank_url", "witness_url", "gateway_upstream_url")
     @classmethod
     def _endpoint(cls, value: str | None) -> str | None:
         try:
@@ -101,6 +140,14 @@ class Settings(BaseSettings):
         except MunimentError as error:
             raise ValueError(error.message) from None
         return value
+
+    @field_validator("deployment")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        try:
+            return check_name(value)
+        except NoteError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("rewrite_model")
     @classmethod

@@ -14,11 +14,16 @@ from schema.mutations.spaces import SpaceMutations
 from schema.operations import OneOperation
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
+from schema.queries.gateway import GatewayQueries
+from schema.queries.impact import ImpactQueries
 from schema.queries.organisation import OrganisationQueries
+from schema.queries.proofs import ProofQueries
 from schema.queries.retrieval import RetrievalQueries
 from schema.queries.spaces import SpaceQueries
 from schema.queries.traces import TraceQueries
 from schema.scalars import SCALARS
+from schema.subscriptions.context import ContextSubscriptions
+from schema.subscriptions.verification import VerificationSubscriptions
 from schema.types.enums import ErrorCode
 
 #: Documents whose parse and validation are remembered: clients send the same few again and again.
@@ -26,12 +31,27 @@ CACHED_DOCUMENTS = 512
 
 
 @strawberry.type(description="Reads. `retrieve` also stores its own evidence before it answers.")
-class Query(RetrievalQueries, FactQueries, EvidenceQueries, OrganisationQueries, SpaceQueries, TraceQueries):
+class Query(
+    RetrievalQueries,
+    FactQueries,
+    EvidenceQueries,
+    OrganisationQueries,
+    SpaceQueries,
+    TraceQueries,
+    GatewayQueries,
+    ProofQueries,
+    ImpactQueries,
+):
     pass
 
 
 @strawberry.type(description="Writes.")
 class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations):
+    pass
+
+
+@strawberry.type(description="What goes on, as it happens.")
+class Subscription(VerificationSubscriptions, ContextSubscriptions):
     pass
 
 
@@ -43,6 +63,7 @@ class Schema(strawberry.Schema):
 graphql_schema = Schema(
     query=Query,
     mutation=Mutation,
+    subscription=Subscription,
     types=[ErrorCode],
     extensions=[
         CodedErrors,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any, Final
 
 from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
@@ -14,7 +15,9 @@ from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
 from strawberry.http.base import BaseRequestProtocol
 from strawberry.http.parse_content_type import parse_content_type
 from strawberry.schema.exceptions import InvalidOperationTypeError
+from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
+from strawberry.types.unset import UnsetType
 
 from app.bootstrap import Services
 from app.domain.errors import bad_input
@@ -22,6 +25,7 @@ from app.providers.ids import new_id
 from app.server.failure import refusal
 from schema.build import graphql_schema
 from schema.context import Context
+from schema.sockets import INIT_SECONDS, SocketHandler, admit
 
 JSON: Final = "application/json"
 #: Its answers carry HTTP status codes; those of plain JSON are 200 whenever the request itself was well formed.
@@ -41,18 +45,25 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     """`POST /graphql`, and GET for queries. The page that explores it is the playground at `/`."""
 
     request_adapter_class = _Request
+    graphql_transport_ws_handler_class = SocketHandler
 
     def __init__(self) -> None:
         super().__init__(
             graphql_schema,
             graphql_ide=None,
             multipart_uploads_enabled=False,
-            subscription_protocols=("graphql-transport-ws",),
+            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
+            connection_init_wait_timeout=timedelta(seconds=INIT_SECONDS),
+            max_subscriptions_per_connection=None,
         )
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         parts: Services = request.app.state.services
         return Context(services=parts, connection=request)
+
+    async def on_ws_connect(self, context: Context) -> UnsetType | dict[str, object] | None:
+        admit(context)
+        return await super().on_ws_connect(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What is refused before it runs is answered in the shape of every other failure."""

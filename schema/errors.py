@@ -1,6 +1,7 @@
 """One shape for every error: a stable code, the field, the request, whether to try again. Nothing else leaks."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import structlog
 from graphql import GraphQLError
@@ -39,9 +40,17 @@ class CodedErrors(SchemaExtension):
         if result is not None and errors:
             result.errors = [coded(error, self.execution_context) for error in errors]
 
+    def on_stream_result(self, result: Any) -> Iterator[None]:
+        """Each event of a stream on its own, before it leaves."""
+        if getattr(result, "errors", None):
+            result.errors = [coded(error, self.execution_context) for error in result.errors]
+        yield
+
 
 def coded(error: GraphQLError, execution: ExecutionContext) -> GraphQLError:
     """The same place in the query, with a message and a code that are meant for the caller."""
+    if error.extensions and "code" in error.extensions:
+        return error
     request_id = execution.context.request_id
     shown = _shown(error, execution)
     if shown.code is Code.INTERNAL:

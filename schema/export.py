@@ -20,7 +20,7 @@ def sdl() -> str:
 def permission_matrix() -> str:
     """One row a root field, in the order of the schema."""
     rows = ["| | field | needs |", "|---|---|---|"]
-    for root in ("Query", "Mutation"):
+    for root in ("Query", "Mutation", "Subscription"):
         for field, permission in needed(graphql_schema, root).items():
             need = "a token" if permission == TOKEN else f"`{permission}`"
             rows.append(f"| {root} | `{field}` | {need} |")

@@ -5,6 +5,7 @@ declaration, and the check that comes first: a valid credential.
 """
 
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import Any, Final, TypeVar
 
 import strawberry
@@ -27,7 +28,9 @@ class Needs(FieldExtension):
 
     async def resolve_async(self, next_: Any, source: Any, info: Any, **kwargs: Any) -> Any:
         _ = info.context.principal
-        return await next_(source, info, **kwargs)
+        result = next_(source, info, **kwargs)
+        # A subscription may give its events at once.
+        return await result if isawaitable(result) else result
 
 
 def needs(permission: Permission | str) -> Callable[[F], F]:

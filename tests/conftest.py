@@ -7,4 +7,5 @@ pytest_plugins = [
     "tests.fixtures.ingestion",
     "tests.fixtures.loaded",
     "tests.fixtures.server",
+    "tests.fixtures.upstream",
 ]

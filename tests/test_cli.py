@@ -42,7 +42,7 @@ def call(installed: LiveServer, *arguments: str, **variables: str) -> subprocess
     with (
         mock.patch.dict(os.environ, {**LiveServer(installed.home).environment, **variables}, clear=True),
         mock.patch("sys.argv", ["muniment", *arguments]),
-        mock.patch("app.cli.configure_logging"),
+        mock.patch("app.commands.running.configure_logging"),
         redirect_stdout(out),
         redirect_stderr(err),
         pytest.raises(SystemExit) as ended,

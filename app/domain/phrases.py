@@ -31,10 +31,17 @@ def quoted(question: str) -> tuple[Phrase, ...]:
 
 def held(phrases: Sequence[Phrase], texts: Iterable[str]) -> int:
     """How many of the phrases stand in one of the texts; none stands across two of them."""
-    if not phrases:
-        return 0
-    joined = [f"{_APART}{_APART.join(lexical.folded(text))}{_APART}" for text in texts]
-    return sum(any(f"{_APART}{_APART.join(phrase)}{_APART}" in text for text in joined) for phrase in phrases)
+    found: set[Phrase] = set()
+    for text in texts:
+        likely = [phrase for phrase in phrases if phrase not in found]
+        if text.isascii():
+            # To tell words apart costs much more than to look for their letters, which few texts hold.
+            letters = text.casefold()
+            likely = [phrase for phrase in likely if all(word in letters for word in phrase)]
+        if likely:
+            joined = f"{_APART}{_APART.join(lexical.folded(text))}{_APART}"
+            found.update(phrase for phrase in likely if f"{_APART}{_APART.join(phrase)}{_APART}" in joined)
+    return len(found)
 
 
 def weight(chunks: int) -> float:

@@ -36,14 +36,28 @@ class Attribution:
     def request_id(self) -> str:
         return str(self.record["requestId"])
 
+    @property
+    def valid_at(self) -> datetime:
+        """The point of valid time that a retrieval read."""
+        return parse_instant(self.record["validAt"])
+
+    @property
+    def known_at(self) -> datetime:
+        return parse_instant(self.record["knownAt"])
+
 
 async def find(database: Database, principal: Principal, id: str) -> Attribution:
     """One record by its id. ATTRIBUTION_NOT_FOUND when it is unknown, malformed, or not the caller's to see."""
+    async with database.snapshot(principal.organisation) as session:
+        return await seen_record(session, principal, id)
+
+
+async def seen_record(session: Session, principal: Principal, id: str) -> Attribution:
+    """The same within a session."""
     key = parse_id(id)
     if key is None:
         raise not_found()
-    async with database.snapshot(principal.organisation) as session:
-        return await _visible(session, principal, await evidence.find_record(session, key))
+    return await _visible(session, principal, await evidence.find_record(session, key))
 
 
 async def find_all(database: Database, principal: Principal, request_id: str) -> list[Attribution]:
@@ -53,7 +67,7 @@ async def find_all(database: Database, principal: Principal, request_id: str) ->
     async with database.snapshot(principal.organisation) as session:
         rows = await evidence.find_request(session, request_id, MAX_RECORDS)
         allowed = await Sight.of(session, principal)
-        return [_attribution(row) for row in rows if allowed.sees(row)]
+        return [attribution_of(row) for row in rows if allowed.sees(row)]
 
 
 async def link_response(database: Database, principal: Principal, attribution_id: str, response_id: str) -> None:
@@ -63,6 +77,11 @@ async def link_response(database: Database, principal: Principal, attribution_id
     attribution = await find(database, principal, attribution_id)
     if attribution.record["category"] != DELIVERY_CATEGORY:
         raise not_found()
+    await append_link(database, principal, attribution, response_id)
+
+
+async def append_link(database: Database, principal: Principal, attribution: Attribution, response_id: str) -> None:
+    """What `link_response` does once it is clear that this delivery may be linked by this caller."""
     id = new_id()
     payload = canonical(
         {
@@ -96,6 +115,32 @@ async def link_response(database: Database, principal: Principal, attribution_id
             await queue.store(write, id, payload)
 
 
+async def find_delivery(session: Session, named: str) -> Attribution | None:
+    """The delivery that a request id or an attribution id names, whoever may see it; None when there is none."""
+    row = await _delivery(session, named)
+    return None if row is None else attribution_of(row)
+
+
+async def find_visible_delivery(session: Session, principal: Principal, named: str, field: str) -> Attribution:
+    """The same, for who may see it. ATTRIBUTION_NOT_FOUND, with the input's `field`, for anyone else."""
+    row = await _delivery(session, named)
+    if row is None or not (await Sight.of(session, principal)).sees(row):
+        raise not_found(field)
+    return attribution_of(row)
+
+
+async def _delivery(session: Session, named: str) -> Any | None:
+    if len(named) > MAX_REQUEST_ID or not _is_text(named):
+        return None
+    key = parse_id(named)
+    rows = list(await evidence.find_request(session, named if key is None else str(key), MAX_RECORDS))
+    delivery = next((row for row in rows if row.category == DELIVERY_CATEGORY), None)
+    if delivery is None and key is not None:
+        row = await evidence.find_record(session, key)
+        delivery = row if row is not None and row.category == DELIVERY_CATEGORY else None
+    return delivery
+
+
 @dataclass(frozen=True, slots=True)
 class Sight:
     """Whose records a caller sees: their own, those of the spaces they administer or audit, all as an auditor of the
@@ -126,10 +171,10 @@ async def _visible(session: Session, principal: Principal, row: Any | None) -> A
         raise not_found()
     if row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row):
         raise not_found()
-    return _attribution(row)
+    return attribution_of(row)
 
 
-def _attribution(row: Any) -> Attribution:
+def attribution_of(row: Any) -> Attribution:
     record = json.loads(row.payload)
     # The time that is under the MAC, not the row's own.
     issued = record.get("issuedAt")

@@ -1,13 +1,16 @@
 """From the queue to the chain. Any number of processes may run it; for each organisation one wins a turn."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from uuid import UUID
 
 import structlog
 
-from app.domain.chain import Head, append
+from app.domain.chain import EMPTY, Head, append
+from app.evidence import tree
+from app.evidence.indexing import index_delivered
 from app.providers.head_file import HeadFile, HeadFileError
 from app.providers.keyring import KeyRing
 from app.providers.private_file import PrivateFileError
@@ -29,10 +32,18 @@ REST = 1.0
 class Sequencer:
     """Chains what the queue holds. A turn is one transaction: killed at any moment, it has happened whole or not."""
 
-    def __init__(self, database: Database, keys: KeyRing, heads: HeadFile) -> None:
+    def __init__(
+        self,
+        database: Database,
+        keys: KeyRing,
+        heads: HeadFile,
+        appended: Callable[[UUID, int], None] = lambda organisation, records: None,
+    ) -> None:
+        """`appended` is told of the records of each turn, once they are durable."""
         self._database = database
         self._keys = keys
         self._heads = heads
+        self._appended = appended
         self._rests: dict[UUID, float] = {}
 
     async def sweep(self) -> int:
@@ -49,6 +60,7 @@ class Sequencer:
             try:
                 chained += await self.turn(organisation)
                 self._rests.pop(organisation, None)
+                await index_delivered(self._database, organisation)
             except Exception:
                 log.exception("sequencer.turn_failed", organisation=str(organisation))
                 self._rests[organisation] = monotonic() + REST
@@ -73,7 +85,7 @@ class Sequencer:
             events = await queue.take(session, BATCH)
             if not events:
                 return 0
-            whole = await self._reaches_recorded_head(session)
+            whole = await self._reaches_recorded_head(session, key_id)
             chained = await evidence.chained(session, [event.id for event in events])
             if chained:
                 # Only a hand in the database can queue an event twice. It is in the chain; the others must not wait.
@@ -89,8 +101,10 @@ class Sequencer:
             await evidence.append(
                 session, entries, [event.id for event in events], [event.queued_at for event in events]
             )
+            await tree.extend(session, entries)
             await queue.remove(session, [event.position for event in events])
             await session.commit()
+        self._appended(organisation, len(entries))
         # Outside the transaction: a head on disk that the database does not hold would read as a truncated chain.
         if whole:
             last = Head(entries[-1].sequence, entries[-1].mac)
@@ -100,17 +114,26 @@ class Sequencer:
                 log.exception("sequencer.head_not_recorded", organisation=str(organisation))
         return len(entries)
 
-    async def _reaches_recorded_head(self, session: Session) -> bool:
+    async def _reaches_recorded_head(self, session: Session, key_id: str) -> bool:
         """Whether the chain still holds the head that was last recorded. When it does not, events are chained all the
-        same, but the recorded head stays, so that the next verification tells what happened."""
+        same, but the recorded head stays, so that the next verification tells what happened.
+
+        An empty chain gets its head before its first entry: an entry without a head means that the head was removed,
+        and then none is made in its place."""
+        organisation = session.organisation
         try:
-            recorded = await asyncio.to_thread(self._heads.read, session.organisation)
-        except HeadFileError:
-            log.exception("sequencer.head_unreadable", organisation=str(session.organisation))
+            recorded = await asyncio.to_thread(self._heads.read, organisation)
+            if recorded is None:
+                if (await evidence.head(session)).sequence:
+                    log.error("sequencer.head_missing", organisation=str(organisation))
+                    return False
+                recorded = await asyncio.to_thread(self._heads.begin, organisation, key_id)
+        except (HeadFileError, PrivateFileError, OSError):
+            log.exception("sequencer.head_unreadable", organisation=str(organisation))
             return False
-        if recorded is None or await evidence.mac_at(session, recorded.sequence) == recorded.mac:
+        if recorded == EMPTY or await evidence.mac_at(session, recorded.sequence) == recorded.mac:
             return True
-        log.error("sequencer.chain_cut", organisation=str(session.organisation), recorded=recorded.sequence)
+        log.error("sequencer.chain_cut", organisation=str(organisation), recorded=recorded.sequence)
         return False
 
     async def run(self, rung: asyncio.Event, interval: float = 0.2) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import jwt
@@ -56,6 +57,13 @@ class TokenVerifier:
             client=Client(None if client is None else _name(client), name, version),
             allowed_providers=None if providers is None else frozenset(_name(provider) for provider in providers),
         )
+
+    def expires_at(self, token: str) -> datetime:
+        """When a token ends; UNAUTHENTICATED when it is not believed."""
+        try:
+            return datetime.fromtimestamp(self._claims(token)["exp"], UTC)
+        except (ValueError, OverflowError, OSError):
+            return datetime.max.replace(tzinfo=UTC)
 
     def _claims(self, token: str) -> dict[str, Any]:
         if len(token) > MAX_TOKEN:

@@ -6,10 +6,11 @@ derived from a master key with HKDF-SHA-256 (RFC 5869) and is bound to organisat
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
@@ -29,6 +30,7 @@ from app.providers.weak_keys import weakness
 
 PURPOSE = b"muniment/evidence/v1"
 KEY_BYTES = 32
+FINGERPRINT_TAG = b"muniment/key fingerprint/v1\0"
 VARIABLE = "MUNIMENT_KEYS"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _FORMAT = 1
@@ -109,17 +111,72 @@ class KeyRing:
 
     def rotate(self) -> str:
         """Adds a fresh key, makes it current and returns its id; only for a ring that lives in a file."""
+        name = ""
+
+        def rotated(keys: dict[str, bytes], _: str) -> tuple[dict[str, bytes], str]:
+            nonlocal name
+            name = _new_id(len(keys) + 1)
+            return {**keys, name: secrets.token_bytes(KEY_BYTES)}, name
+
+        self._change(rotated)
+        return name
+
+    def add(self, name: str, encoded: str) -> None:
+        """Adds a key (base64) that was made elsewhere, as the oldest: what it made can be checked from now on, and new
+        entries go on using the current one. `KeyRingError` for an id or a key that is held, and for a weak one."""
+
+        def added(keys: dict[str, bytes], current: str) -> tuple[dict[str, bytes], str]:
+            listed = [(name, encoded), *((known, base64.b64encode(key).decode()) for known, key in keys.items())]
+            return _checked(listed, "the import and the ring"), current
+
+        self._change(added)
+
+    def use(self, name: str) -> None:
+        """Makes a key that is held the current one."""
+
+        def chosen(keys: dict[str, bytes], _: str) -> tuple[dict[str, bytes], str]:
+            if name not in keys:
+                raise KeyRingError(f"the ring holds no key {name!r}")
+            return keys, name
+
+        self._change(chosen)
+
+    def forget(self, name: str) -> None:
+        """Removes a retired key from the file for ever; what it made is UNVERIFIABLE from then on. Processes that run
+        hold it until they end."""
+
+        def left(keys: dict[str, bytes], current: str) -> tuple[dict[str, bytes], str]:
+            if name not in keys:
+                raise KeyRingError(f"the ring holds no key {name!r}")
+            if name == current:
+                raise KeyRingError("the current key cannot be forgotten: rotate first")
+            return {known: key for known, key in keys.items() if known != name}, current
+
+        self._change(left)
+        self._keys = {known: key for known, key in self._keys.items() if known != name}
+        self._derived = {place: key for place, key in self._derived.items() if place[1] != name}
+
+    def fingerprint(self, name: str) -> str:
+        """16 hexadecimal digits that tell keys apart and say nothing of them."""
+        return hashlib.sha256(FINGERPRINT_TAG + self._keys[name]).hexdigest()[:16]
+
+    def export(self, name: str) -> str:
+        """A key as `id:base64`, the form that `MUNIMENT_KEYS` takes: the secret itself."""
+        if name not in self._keys:
+            raise KeyRingError(f"the ring holds no key {name!r}")
+        return f"{name}:{base64.b64encode(self._keys[name]).decode()}"
+
+    def _change(self, change: Callable[[dict[str, bytes], str], tuple[dict[str, bytes], str]]) -> None:
         if self._path is None:
-            raise KeyRingError(f"the keys come from {VARIABLE}: add a new one at its end and start again")
+            raise KeyRingError(
+                f"the keys come from {VARIABLE}: change them there (a new one goes to the end) and start again"
+            )
         try:
             with exclusive(self._path):
-                keys, _ = _read(self._path)
-                name = _new_id(len(keys) + 1)
-                _write(self._path, {**keys, name: secrets.token_bytes(KEY_BYTES)}, name)
+                _write(self._path, *change(*_read(self._path)))
         except (PrivateFileError, OSError) as error:
             raise KeyRingError(f"the key ring {self._path} cannot be written: {error}") from None
         self._refresh()
-        return name
 
     def organisation_key(self, organisation: UUID, key_id: str) -> bytes | None:
         """The organisation's 32-byte key of a key id, None when the ring does not hold it.

@@ -89,6 +89,7 @@ class Answer:
     attribution_id: UUID
     search: SearchMeta
     trace_id: UUID | None = None
+    certificate: str | None = None
 
     @property
     def request_id(self) -> UUID:

@@ -47,14 +47,14 @@ async def assist(
         new = [id for id in ids if id not in gathered.selection.gathered]
         if not new:
             return gathered, True
-        found, without = await signals(session, authorised, question, query, new)
+        found, bare = await signals(session, authorised, question, query, new)
         joined = rank(found).kept[:MOST]
         unscored = {item.id: item for item in found.kept}
         return (
             replace(
                 gathered,
                 selection=gathered.selection.append(unscored[item.id] for item in joined),
-                without_embedding=gathered.without_embedding + without,
+                bare=gathered.bare | bare,
             ),
             True,
         )

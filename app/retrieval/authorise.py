@@ -58,13 +58,13 @@ async def authorise(
     if reached is None:
         raise MunimentError(Code.FORBIDDEN, "the token's organisation does not exist")
     named = request.space_id is not None or request.space_key is not None
-    spaces = {UUID(row["id"]): _space(row) for row in reached.spaces if _may_search(row)}
+    spaces = {UUID(row["id"]): space_of(row) for row in reached.spaces if _may_search(row)}
     target = None if reached.target is None else reached.target[-1]
     if named and not any(UUID(row["id"]) == target and (row["permissions"] or row["own"]) for row in reached.spaces):
         raise _not_found(request)
     lens = looked_through(request, reached.lens)
     tags = tag_sets(request.parameters.tags, None if lens is None else lens.tags)
-    known = {UUID(row["id"]): _source(row) for row in reached.sources}
+    known = {UUID(row["id"]): source_of(row) for row in reached.sources}
     permitted = {id: source for id, source in known.items() if source.space_id in spaces}
     wanted, exclusions = admit(permitted, principal, request.parameters, lens)
     return Authorised(
@@ -115,7 +115,7 @@ def _may_search(row: Mapping[str, Any]) -> bool:
     return row["own"] or Permission.SEARCH.value in row["permissions"]
 
 
-def _space(row: Mapping[str, Any]) -> Space:
+def space_of(row: Mapping[str, Any]) -> Space:
     return Space(
         id=UUID(row["id"]),
         level=Level(row["level"]),
@@ -125,7 +125,7 @@ def _space(row: Mapping[str, Any]) -> Space:
     )
 
 
-def _source(row: Mapping[str, Any]) -> Source:
+def source_of(row: Mapping[str, Any]) -> Source:
     synced = row["synced_at"]
     return Source(
         id=UUID(row["id"]),

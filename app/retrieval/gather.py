@@ -28,7 +28,12 @@ class Gathered:
     vector_mode: str
     indexes: tuple[str, ...] = ()
     text_query_empty: bool = False
-    without_embedding: int = 0
+    bare: frozenset[UUID] = frozenset()
+
+    @property
+    def without_embedding(self) -> int:
+        """How many candidates have no embedding of the model: `bare` has their ids."""
+        return len(self.bare)
 
 
 NOTHING = Gathered(Selection(()), "off")
@@ -58,20 +63,20 @@ async def gather(
         with watch.stage("vector"):
             mode, by_meaning = await _vector_leg(session, authorised, question, limit, approximate)
     chunks = list(dict.fromkeys([*by_words, *by_meaning]))
-    found, without = await signals(session, authorised, question, query, chunks)
+    found, bare = await signals(session, authorised, question, query, chunks)
     return Gathered(
         selection=found,
         vector_mode=mode,
         indexes=("text:bm25",) if question.vector is None else ("text:bm25", f"vector:{mode}:{question.model}"),
         text_query_empty=query is None,
-        without_embedding=without,
+        bare=bare,
     )
 
 
 async def signals(
     session: Session, authorised: Authorised, question: Question, query: Query | None, chunks: list[UUID]
-) -> tuple[Selection, int]:
-    """Candidates with both of their true signals, whoever named them, and how many of them have no embedding. What
+) -> tuple[Selection, frozenset[UUID]]:
+    """Candidates with both of their true signals, whoever named them, and which of them have no embedding. What
     belongs to an index version that its source has left behind is set aside."""
     rows = await passages.named(
         session,
@@ -81,18 +86,18 @@ async def signals(
         model=question.model,
         terms=search_text.term_vector(query.weights) if query else None,
     )
-    without = 0
+    bare: frozenset[UUID] = frozenset()
     if question.vector is not None:
-        without = sum(row.similarity is None for row in rows)
+        bare = frozenset(row.chunk_id for row in rows if row.similarity is None)
         rows = await _compared(session, authorised, question, rows)
-    bonus = await phrase_bonus(session, authorised, query, chunks)
+    bonus = await phrase_bonus(session, authorised, query, [row.chunk_id for row in rows if row.bm25])
     found = Selection(tuple(_candidate(row, authorised, query, bonus.get(row.chunk_id, 0.0)) for row in rows))
     stale = {
         row.chunk_id: Reason.STALE_INDEX
         for row in rows
         if row.index_version != authorised.sources[row.source_id].index_version
     }
-    return found.drop(STAGE, stale), without
+    return found.drop(STAGE, stale), bare
 
 
 async def _compared(session: Session, authorised: Authorised, question: Question, rows: Sequence[Named]) -> list[Named]:

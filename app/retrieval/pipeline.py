@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any
 
+from app.domain.certificate import certificate
 from app.domain.contract import VERSION
 from app.domain.lexical import Analyser
 from app.domain.principal import Level
 from app.providers.embedder.base import Embedder
 from app.providers.ids import new_id
+from app.providers.signing import SigningKeys
 from app.retrieval.answer import Answer, Contract, SearchMeta
 from app.retrieval.authorise import authorise
 from app.retrieval.budget import budget, dropped
@@ -53,6 +56,7 @@ class Retriever:
     cache: SearchCache = field(default_factory=SearchCache)
     traces: bool = True
     graph_assist: bool = False
+    signing: SigningKeys | None = None
 
     async def retrieve(self, request: RetrievalRequest) -> Answer:
         """One question, one snapshot, one record; the answer exists only once the record is durable."""
@@ -83,6 +87,12 @@ class Retriever:
                     await asking
         finally:
             _let_go(asking)
+
+    def _certificate(self, event: dict[str, Any]) -> str | None:
+        if self.signing is None:
+            return None
+        signer = self.signing.signer
+        return certificate(event, signer.key_id, signer.sign)
 
     @property
     def _searcher(self) -> Searcher:
@@ -168,7 +178,7 @@ class Retriever:
                     if self.traces
                     else None
                 )
-                await record(
+                event = await record(
                     session, request, authorised, question, contract, delivered, recalled, attribution_id, traced
                 )
         self.cache.keep(searched)
@@ -195,6 +205,7 @@ class Retriever:
                 degraded_stages=deadline.degraded,
             ),
             trace_id=traced["trace"] if traced else None,
+            certificate=self._certificate(event),
         )
 
 

@@ -23,6 +23,7 @@ from app.retrieval.request import RetrievalRequest
 from app.storage import search_memory, subjects
 from app.storage.engine import Session
 from app.storage.search_memory import MemoryHit, MemoryText, Owners
+from app.storage.subjects import Reachable
 
 log = structlog.get_logger()
 
@@ -71,6 +72,7 @@ class Recalled:
     excluded: tuple[Excluded, ...] = ()
     subject_pseudonym: str | None = None
     subject_id: UUID | None = None
+    groups: tuple[UUID, ...] = ()
     truncated: bool = False
     without_embedding: int = 0
 
@@ -106,6 +108,18 @@ async def recall(
         )
         near = authorised.target.path[::-1] if authorised.target else ()
         reached = meant(found, {item.space_id for item in found}, near, "subjectId")
+    return await recall_of(session, authorised, request.parameters.max_memories, question, most, reached)
+
+
+async def recall_of(
+    session: Session,
+    authorised: Authorised,
+    limit: int,
+    question: Question | None,
+    most: int,
+    reached: Reachable | None,
+) -> Recalled:
+    """The same where it is settled whose memories count; `limit` of each kind are given."""
     leg = _Leg(session, authorised, question, most)
     own = await leg.search(Owners.SPACES, list(authorised.spaces)) if authorised.spaces else []
     group: list[MemoryHit] = []
@@ -113,7 +127,6 @@ async def recall(
         own += await leg.search(Owners.SUBJECT, reached.subject.id)
         group = await leg.search(Owners.GROUPS, reached.groups) if reached.groups else []
     own, group = await leg.compared(own, group)
-    limit = request.parameters.max_memories
     kept, over = _ranked(own, authorised.scope.as_of.valid_at, question, limit)
     group_kept, group_over = _ranked(group, authorised.scope.as_of.valid_at, question, limit)
     texts = await search_memory.texts(session, [item.id for item in (*kept, *group_kept)]) if kept or group_kept else {}
@@ -125,6 +138,7 @@ async def recall(
         if reached is None
         else pseudonym(reached.subject.pseudonym_key, reached.subject.external_id),
         subject_id=None if reached is None else reached.subject.id,
+        groups=() if reached is None else tuple(reached.groups),
         truncated=leg.truncated,
         without_embedding=leg.without_embedding,
     )

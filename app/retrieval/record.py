@@ -29,14 +29,15 @@ async def record(
     recalled: Recalled,
     attribution_id: UUID,
     traced: dict[str, Any] | None = None,
-) -> None:
-    """Store the event, and the trace if one is kept, and commit. ATTRIBUTION_FAILED when it cannot be: the caller then
-    gets no passage."""
+) -> dict[str, Any]:
+    """Store the event, and the trace if one is kept, and commit; the event. ATTRIBUTION_FAILED when it cannot be: the
+    caller then gets no passage."""
     event = _event(request, authorised, question, contract, delivered, recalled, attribution_id)
     if traced is None:
         await queue.store(session, attribution_id, canonical(event))
     else:
         await traces.store(session, attribution_id, canonical(event), traced)
+    return event
 
 
 def _event(
@@ -75,6 +76,7 @@ def _event(
         "querySha256": None if question is None else _sha256(question.asked),
         "rewrittenSha256": None if question is None or question.rewritten is None else _sha256(question.rewritten),
         "parameters": _parameters(contract.parameters),
+        "includeMemories": request.include_memories,
         "model": _model(question, contract, recalled),
         "rerankModel": None if question is None else question.rerank_model,
         "policyVersion": POLICY_VERSION,

@@ -69,5 +69,7 @@ class Searcher:
         if self.graph:
             gathered, entered = await assist(session, authorised, compared, words.query, gathered, deadline, watch)
             key = key if entered else None
+        # Vectors that are made for one request are not remembered; without them a hit would be diversified otherwise.
+        key = None if gathered.bare else key
         until = await boundaries.next_change(session, authorised.scope) if key and request.as_of is None else None
         return compared, Searched(gathered, beside(missed, gathered), valid_at, key, until, words.languages)

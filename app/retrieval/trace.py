@@ -7,7 +7,7 @@ from uuid import UUID
 
 from app.domain.contract import Limitation
 from app.domain.instant import format_instant
-from app.domain.selection import Candidate, Excluded, Item, Selection
+from app.domain.selection import Candidate, Excluded, Item, Scores, Selection
 from app.domain.trace import DELIVERED, Kind, Trace, Traced, encode
 from app.providers.ids import new_id
 from app.retrieval.answer import Contract, DegradedStage, Delivered
@@ -17,6 +17,8 @@ from app.retrieval.question import Question
 from app.retrieval.recall import MemoryCandidate, Recalled
 from app.retrieval.redact import outgoing
 from app.retrieval.request import Parameters, RetrievalRequest
+
+SHA256_BYTES = 32
 
 
 def trace(
@@ -35,13 +37,6 @@ def trace(
 ) -> dict[str, Any]:
     """The trace as it is stored, with what decides who may see it and when it goes. `ranked` is everything gathered,
     in order; `selection` is what became of it."""
-    ranks = {item.id: rank for rank, item in enumerate(ranked.kept, 1)}
-    found = [
-        *(_passage(item.candidate, ranks, item.index) for item in delivered),
-        *(_passage(gone.candidate, ranks, None, gone) for gone in selection.excluded),
-        *(_memory(item.candidate, item.index) for item in recalled.delivered),
-        *(_memory(gone.candidate, None, gone) for gone in recalled.excluded),
-    ]
     facts = {
         "query": None if question is None else outgoing(question.asked),
         "rewrittenQuery": None if question is None or question.rewritten is None else outgoing(question.rewritten),
@@ -51,6 +46,8 @@ def trace(
         "knownAt": format_instant(contract.known_at),
         "parameters": _parameters(contract.parameters),
         "request": _asked(request, recalled),
+        "scope": _scope(request, authorised, recalled),
+        "recomputed": _recomputed(searched, question),
         "indexes": list(contract.indexes),
         "vectorMode": searched.gathered.vector_mode,
         "cacheHit": searched.hit,
@@ -74,8 +71,21 @@ def trace(
         "space": authorised.target.id if authorised.target else None,
         "subject": recalled.subject_id,
         "issued_at": contract.issued_at,
-        "traced": encode(Trace(facts, vector, tuple(found), searched.near_misses)),
+        "traced": encode(Trace(facts, vector, fates(ranked, selection, delivered, recalled), searched.near_misses)),
     }
+
+
+def fates(
+    ranked: Selection, selection: Selection, delivered: Sequence[Delivered], recalled: Recalled
+) -> tuple[Traced, ...]:
+    """Every candidate with its signals and what became of it."""
+    ranks = {item.id: (rank, item.scores) for rank, item in enumerate(ranked.kept, 1)}
+    return (
+        *(_passage(item.candidate, ranks, item.index) for item in delivered),
+        *(_passage(gone.candidate, ranks, None, gone) for gone in selection.excluded),
+        *(_memory(item.candidate, item.index) for item in recalled.delivered),
+        *(_memory(gone.candidate, None, gone) for gone in recalled.excluded),
+    )
 
 
 def _parameters(parameters: Parameters) -> dict[str, Any]:
@@ -113,13 +123,41 @@ def _asked(request: RetrievalRequest, recalled: Recalled) -> dict[str, Any]:
     }
 
 
+def _scope(request: RetrievalRequest, authorised: Authorised, recalled: Recalled) -> dict[str, Any]:
+    """What was searched, and with which weights: for the verdict of a replay, and never shown. Ids in hexadecimal."""
+    principal = request.principal
+    return {
+        "principals": [id.hex for id in principal.identities],
+        "providers": None if principal.allowed_providers is None else sorted(principal.allowed_providers),
+        "spaces": [id.hex for id in authorised.spaces],
+        "sources": [id.hex for id in authorised.sources],
+        "tags": [list(tags) for tags in authorised.tags],
+        "weights": {level.value: weight for level, weight in authorised.weights.items()},
+        "subject": None if recalled.subject_id is None else recalled.subject_id.hex,
+        "groups": [id.hex for id in recalled.groups],
+    }
+
+
+def _recomputed(searched: Searched, question: Question | None) -> list[str]:
+    """What had no embedding and was compared all the same: ids of chunks, which the cache may have known of, and
+    SHA-256 of the texts of memories."""
+    keys = () if question is None else question.recomputed
+    return [
+        *sorted(id.hex for id in searched.gathered.bare),
+        *sorted(key.hex() for key in keys if len(key) == SHA256_BYTES),
+    ]
+
+
 def _instant(value: datetime | None) -> str | None:
     return None if value is None else format_instant(value)
 
 
-def _passage(item: Item, ranks: Mapping[UUID, int], index: int | None, gone: Excluded | None = None) -> Traced:
+def _passage(
+    item: Item, ranks: Mapping[UUID, tuple[int, Scores]], index: int | None, gone: Excluded | None = None
+) -> Traced:
+    """What a cap left out may be delivered as related, without a score: its place and its signals stay known."""
     assert isinstance(item, Candidate)
-    scores = item.scores
+    rank, scores = ranks.get(item.id, (None, item.scores))
     return Traced(
         Kind.PASSAGE if item.related is None else Kind.RELATED,
         item.id,
@@ -127,7 +165,7 @@ def _passage(item: Item, ranks: Mapping[UUID, int], index: int | None, gone: Exc
         item.source_id,
         item.space_id,
         (scores.vector, scores.text, scores.cosine, scores.bm25, scores.level_weight, scores.rerank, item.score),
-        ranks.get(item.id),
+        rank,
         index,
         DELIVERED if gone is None else gone.stage,
         None if gone is None else gone.reason,

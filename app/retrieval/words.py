@@ -135,8 +135,9 @@ async def _text_leg(session: Session, authorised: Authorised, query: Query, limi
 async def phrase_bonus(
     session: Session, authorised: Authorised, query: Query | None, chunks: list[UUID]
 ) -> dict[UUID, float]:
-    """What the quoted phrases that a chunk holds add to its BM25; nothing is read when nothing is quoted."""
-    if query is None or not query.phrases:
+    """What the quoted phrases that a chunk holds add to its BM25; nothing is read when nothing is quoted. `chunks` are
+    those with some word of the question: no other can hold a phrase of it."""
+    if query is None or not query.phrases or not chunks:
         return {}
     texts = await passages.passages(session, authorised.scope, chunks)
     held = {id: phrases.held(query.phrases, (item.title, *item.heading_path, item.text)) for id, item in texts.items()}

@@ -27,14 +27,16 @@ class _TooLarge(Exception):
 
 
 class BodyLimit:
-    """413 for a body of more than `limit` bytes, declared or not; never more than that is read."""
+    """413 for a body of more than `limit` bytes, declared or not; never more than that is read. What is served below
+    `except_below` bounds its bodies itself."""
 
-    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES) -> None:
+    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES, except_below: str | None = None) -> None:
         self._app = app
         self._limit = limit
+        self._except_below = except_below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or (self._except_below and scope["path"].startswith(self._except_below)):
             await self._app(scope, receive, send)
             return
         declared = Headers(scope=scope).get("content-length", "")

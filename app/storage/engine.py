@@ -19,6 +19,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app.domain.errors import Code, MunimentError
 from app.storage.failures import no_vector, unknown, unreachable
+from app.storage.listening import CHANNEL
 
 #: The role that the application acts as: it owns no table, so row security binds it.
 ROLE = "muniment_app"
@@ -51,14 +52,15 @@ _VECTOR_SCHEMA = """
     SELECT n.nspname, quote_ident(current_schema()) || ', ' || quote_ident(n.nspname)
     FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
 """
+# Listeners in every process hear of the write once it is committed (`listening.py`).
+_TOLD = f"RETURNING system_at, pg_notify('{CHANNEL}', organisation_id || ' ' || system_at)"
 _STAMP = text(
     "UPDATE organisation_clocks SET system_at = greatest(clock_timestamp(), system_at + interval '1 microsecond') "
-    "WHERE organisation_id = :organisation RETURNING system_at"
+    f"WHERE organisation_id = :organisation {_TOLD}"
 )
 
 _STAMP_AT = text(
-    "UPDATE organisation_clocks SET system_at = :at WHERE organisation_id = :organisation AND system_at < :at "
-    "RETURNING system_at"
+    f"UPDATE organisation_clocks SET system_at = :at WHERE organisation_id = :organisation AND system_at < :at {_TOLD}"
 )
 
 
@@ -126,16 +128,18 @@ class Session:
         await self._connection.commit()
 
     async def stream(
-        self, statement: TextClause, parameters: Mapping[str, Any]
+        self, statement: TextClause, parameters: Mapping[str, Any], batch_size: int = _BATCH
     ) -> AsyncGenerator[Sequence[Sequence[Any]], None]:
         """Batches of rows, to be read by position, through a cursor: constant memory. The database reads the next batch
         while one is worked on, so nothing else can be asked of the session meanwhile; close the generator."""
         driver, sql, values = self._driver(statement, parameters)
         cursor = await driver.cursor(sql, *values)
-        coming = asyncio.ensure_future(cursor.fetch(_BATCH))
+        coming = asyncio.ensure_future(cursor.fetch(batch_size))
         try:
             while batch := await coming:
-                coming = asyncio.ensure_future(cursor.fetch(_BATCH))
+                coming = asyncio.ensure_future(cursor.fetch(batch_size))
+                # Sends the request, so that the database is at it while the batch is worked on.
+                await asyncio.sleep(0)
                 yield batch
         finally:
             await asyncio.gather(coming, return_exceptions=True)

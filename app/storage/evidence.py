@@ -28,6 +28,14 @@ async def try_lock(session: Session) -> bool:
     return bool(await session.value(_LOCK, {"organisation": str(session.organisation)}))
 
 
+_WAIT = text("SELECT pg_advisory_xact_lock(hashtextextended(CAST(:organisation AS text), 7))")
+
+
+async def lock(session: Session) -> None:
+    """The same, waiting for a turn that another process has begun."""
+    await session.run(_WAIT, {"organisation": str(session.organisation)})
+
+
 async def head(session: Session) -> Head:
     row = await session.row(_HEAD, {"organisation": session.organisation})
     return EMPTY if row is None else Head(row.sequence, row.mac)
@@ -74,10 +82,20 @@ _STREAM = text(
 )
 
 
+# Few enough that the next ones fit into a socket's buffer: the database does not wait while these are worked on.
+_STREAMED = 200
+
+
+def stream_rows(session: Session, first: int, last: int) -> AsyncGenerator[Sequence[Sequence[Any]], None]:
+    """Rows in the order of `Entry`, by sequence, in batches; close the generator."""
+    return session.stream(
+        _STREAM, {"organisation": session.organisation, "first": first, "last": last}, batch_size=_STREAMED
+    )
+
+
 async def stream(session: Session, first: int = -(2**63), last: int = 2**63 - 1) -> AsyncGenerator[list[Entry], None]:
     """Entries by sequence, in batches; all that the column can hold, since an edit may put one anywhere."""
-    parameters = {"organisation": session.organisation, "first": first, "last": last}
-    async with aclosing(session.stream(_STREAM, parameters)) as batches:
+    async with aclosing(stream_rows(session, first, last)) as batches:
         async for batch in batches:
             yield list(map(Entry._make, batch))
 
@@ -97,6 +115,14 @@ _FIND = {
 async def find_record(session: Session, id: UUID) -> Any | None:
     """A record by its id, chained or still queued (`sequence` None)."""
     return await session.row(_FIND["id"], {"organisation": session.organisation, "value": id, "limit": 1})
+
+
+_FIND_PLACE = text(f"SELECT {_COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND r.sequence = :sequence")
+
+
+async def find_place(session: Session, sequence: int) -> Any | None:
+    """The record at a place of the chain."""
+    return await session.row(_FIND_PLACE, {"organisation": session.organisation, "sequence": sequence})
 
 
 async def find_request(session: Session, request_id: str, limit: int) -> Sequence[Any]:
@@ -120,38 +146,6 @@ async def link(session: Session, attribution: UUID, response: str, user: UUID) -
             {"organisation": session.organisation, "attribution": attribution, "response": response, "user": user},
         )
         == 1
-    )
-
-
-_VERIFIED = text(
-    "INSERT INTO chain_verifications (organisation_id, id, started_at, finished_at, verdict, first_bad_sequence, "
-    "checked_records, requested_by, duration_ms) VALUES (:organisation, :id, :started, clock_timestamp(), :verdict, "
-    ":first_bad, :checked, :requested_by, "
-    "CAST(extract(epoch FROM clock_timestamp() - CAST(:started AS timestamptz)) * 1000 AS int))"
-)
-
-
-async def record_verification(
-    session: Session,
-    *,
-    id: UUID,
-    started: datetime,
-    verdict: str,
-    first_bad: int | None,
-    checked: int,
-    requested_by: UUID | None,
-) -> None:
-    await session.run(
-        _VERIFIED,
-        {
-            "organisation": session.organisation,
-            "id": id,
-            "started": started,
-            "verdict": verdict,
-            "first_bad": first_bad,
-            "checked": checked,
-            "requested_by": requested_by,
-        },
     )
 
 

@@ -30,6 +30,14 @@ async def create_organisation(
     return True
 
 
+_ORGANISATIONS = text("SELECT c.organisation_id FROM organisation_clocks c ORDER BY c.organisation_id")
+
+
+async def organisations(session: Session) -> list[UUID]:
+    """Every organisation; needs the workers' view."""
+    return [row.organisation_id for row in await session.rows(_ORGANISATIONS)]
+
+
 _FIND_SPACE = text(
     f"SELECT s.id, s.path, s.key_path, s.level FROM spaces s WHERE {believed_now('s')} AND s.key_path = :key_path"
 )

@@ -5,16 +5,18 @@ from typing import Annotated
 import strawberry
 
 from app.domain.principal import Permission
-from app.evidence import attribution
+from app.evidence import attribution, runs
 from app.evidence.attribution import Attribution as _Attribution
-from app.evidence.verification import verify_chain
+from app.evidence.verification import Stretch, verify_chain
 from app.identity.authorisation import require
 from schema.context import Info
+from schema.inputs.verification import FromSequence, SinceLastRun, ToSequence
 from schema.permissions import TOKEN, needs
 from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
-from schema.types.evidence import Attribution, ChainVerification
+from schema.types.evidence import Attribution, ChainVerification, ChainVerificationRun
 
 ATTRIBUTIONS = "attributions"
+VERIFICATIONS = "chainVerifications"
 
 
 @strawberry.type
@@ -52,9 +54,16 @@ class EvidenceQueries:
 
     @needs(Permission.AUDIT_READ)
     @strawberry.field(
-        description="Check the organisation's chain from its first record to its last. The run is recorded."
+        description="Check the organisation's chain, from its first record to its last unless a range is given. The "
+        "run is recorded."
     )
-    async def verify_chain(self, info: Info) -> ChainVerification:
+    async def verify_chain(
+        self,
+        info: Info,
+        from_sequence: FromSequence = None,
+        to_sequence: ToSequence = None,
+        since_last_run: SinceLastRun = False,
+    ) -> ChainVerification:
         services, principal = info.context.services, info.context.principal
         await require(services.database, principal, Permission.AUDIT_READ)
         return ChainVerification.of(
@@ -64,8 +73,25 @@ class EvidenceQueries:
                 services.heads,
                 principal.organisation,
                 requested_by=principal.id,
+                stretch=Stretch(from_sequence, to_sequence, since_last_run),
+                signed=await services.checkpoints.known(principal.organisation),
             )
         )
+
+    @needs(Permission.AUDIT_READ)
+    @strawberry.field(description="The verifications of the organisation's chain, the latest first.")
+    async def chain_verifications(
+        self,
+        info: Info,
+        first: Annotated[int | None, strawberry.argument(description="Most items; 20 by default.")] = None,
+        after: Annotated[str | None, strawberry.argument(description="Cursor to go on behind.")] = None,
+    ) -> Connection[ChainVerificationRun]:
+        services, principal = info.context.services, info.context.principal
+        size = page_size(first)
+        place = runs.parse_place(decode_cursor(VERIFICATIONS, after))
+        await require(services.database, principal, Permission.AUDIT_READ)
+        rows = await runs.page(services.database, principal.organisation, size + 1, place)
+        return connect(VERIFICATIONS, rows, size, after, node=ChainVerificationRun.of, position=runs.place_of)
 
 
 def _position(item: _Attribution) -> str:

@@ -12,23 +12,35 @@ from app.domain.contract import LimitationCode
 from app.domain.errors import Code as ErrorCode
 from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.principal import Level as SpaceLevel
+from app.domain.replay import SENTENCES as DRIFT_SENTENCES
+from app.domain.replay import Drift as DriftType
+from app.domain.replay import ReplayVerdict
 from app.domain.selection import Reason as ExclusionType
 from app.domain.selection import Relation
 from app.domain.trace import Kind as CandidateKind
+from app.evidence.staleness import MovementKind as Movement
 from app.evidence.trace import Outcome as ItemOutcome
+from app.gateway.calls import CallOutcome as ModelCallOutcome
+from app.gateway.link import LinkOutcome as ContextLink
 from app.history.rectangles import Kind as FactKind
 
 __all__ = [
     "BudgetStrategy",
     "CandidateKind",
     "ChainVerdict",
+    "ContextLink",
+    "DriftType",
     "EpistemicStatus",
     "ErrorCode",
     "ExclusionType",
     "FactKind",
     "ItemOutcome",
     "LimitationCode",
+    "ModelCallOutcome",
+    "Movement",
     "Relation",
+    "ReplayAgainst",
+    "ReplayVerdict",
     "SpaceLevel",
     "TransformType",
 ]
@@ -203,5 +215,70 @@ _describe(
         ItemOutcome.DELIVERED: "It is in the answer.",
         ItemOutcome.EXCLUDED: "It was a candidate, and a stage removed it.",
         ItemOutcome.NEVER_A_CANDIDATE: "The search did not name it, as far as the caller may know.",
+    },
+)
+_describe(
+    ContextLink,
+    "ContextLink",
+    "What came of joining a model call to the retrieval that it named.",
+    {
+        ContextLink.LINKED: "The link is in the evidence.",
+        ContextLink.NOT_FOUND: "The organisation has no such retrieval.",
+        ContextLink.DENIED: "The retrieval is another's, and the caller no auditor.",
+        ContextLink.ERROR: "The records could not be read or written.",
+    },
+)
+_describe(
+    ModelCallOutcome,
+    "ModelCallOutcome",
+    "How a model call ended.",
+    {
+        ModelCallOutcome.COMPLETED: "The whole answer went on to the caller, whatever its status.",
+        ModelCallOutcome.CUT: "The provider broke off in the middle of its answer.",
+        ModelCallOutcome.FAILED: "No answer came from the provider.",
+        ModelCallOutcome.TIMED_OUT: "The provider did not answer in time.",
+        ModelCallOutcome.HUNG_UP: "The caller hung up.",
+        ModelCallOutcome.REFUSED: "The call could not be passed on.",
+        ModelCallOutcome.INTERRUPTED: "The server was stopped meanwhile.",
+    },
+)
+
+
+class ReplayAgainst(Enum):
+    """What a retrieval that is made again is compared with."""
+
+    RECORDED = "RECORDED"
+    NOW = "NOW"
+
+
+_describe(
+    ReplayAgainst,
+    "ReplayAgainst",
+    "At which clocks, and with whose permissions, a retrieval is made again.",
+    {
+        ReplayAgainst.RECORDED: "Its own clocks, within what was searched then.",
+        ReplayAgainst.NOW: "Today's, within what the same caller may search today; an `asOf` that was given stays.",
+    },
+)
+_describe(
+    ReplayVerdict,
+    "ReplayVerdict",
+    "Whether a retrieval that is made again comes out as it was recorded.",
+    {
+        ReplayVerdict.REPRODUCED: "The same items, texts, order and, with a trace, scores and reasons, bit for bit.",
+        ReplayVerdict.DRIFTED: "Something is otherwise; `reasons` say why.",
+    },
+)
+_describe(DriftType, "DriftType", "Why a retrieval does not come out as it was recorded.", DRIFT_SENTENCES)
+_describe(
+    Movement,
+    "Movement",
+    "What became of an item that was delivered.",
+    {
+        Movement.CORRECTED: "It is believed now that it said something else at the point of time that was read.",
+        Movement.RETRACTED: "It is no longer believed to have held then.",
+        Movement.CHANGED: "It held then, and by a later write no longer does.",
+        Movement.ERASED: "It was erased for good.",
+        Movement.SOURCE_REMOVED: "The source that it came from was removed.",
     },
 )

@@ -236,6 +236,10 @@ class RetrievalResult:
     attribution_id: strawberry.ID = strawberry.field(description="Id of the evidence record of this retrieval.")
     request_id: strawberry.ID = strawberry.field(description="Id of this retrieval.")
     trace_id: strawberry.ID | None = strawberry.field(description="Id of the trace; null when none is kept.")
+    certificate: str | None = strawberry.field(
+        description="Compact JWS (EdDSA) over the ids, both clocks and the hashes of what was given, in order. Its key "
+        "is found by `kid` at `/.well-known/muniment-keys.json`."
+    )
     search_meta: SearchMeta = strawberry.field(description="How the search ran.")
 
     @classmethod
@@ -265,5 +269,6 @@ class RetrievalResult:
             attribution_id=strawberry.ID(str(answer.attribution_id)),
             request_id=strawberry.ID(str(answer.request_id)),
             trace_id=None if answer.trace_id is None else strawberry.ID(str(answer.trace_id)),
+            certificate=answer.certificate,
             search_meta=SearchMeta.of(answer.search),
         )

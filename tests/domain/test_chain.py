@@ -9,7 +9,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.domain.chain import EMPTY, GENESIS, Entry, Head, Outcome, Verdict, Verifier, append, mac, verify
+from app.domain.chain import (
+    EMPTY,
+    GENESIS,
+    MAX_SPANS,
+    Entry,
+    Head,
+    Outcome,
+    Span,
+    Verdict,
+    Verifier,
+    append,
+    mac,
+    verify,
+)
 
 OURS, THEIRS = UUID(int=1), UUID(int=2)
 KEYS = {name: hashlib.sha256(name.encode()).digest() for name in ("k1", "k2", "k3")}
@@ -475,3 +488,45 @@ def test_a_key_is_asked_for_once_a_run_of_its_entries() -> None:
     chain = build([(b"x", "k1")] * 5 + [(b"x", "k2")] * 5)
     assert verify(OURS, chain, keys, None).verdict is Outcome.VALID
     assert asked == ["k1", "k2"]
+
+
+# The fast way
+
+
+@given(chains(2), st.data())
+def test_a_batch_is_judged_as_its_entries_are(chain: Chain, data: st.DataObject) -> None:
+    """Whatever was edited, and wherever batches end."""
+    head = data.draw(st.sampled_from([None, head_of(chain), Head(1, chain[0].mac), Head(len(chain) + 1, GENESIS)]))
+    keys = dict(KEYS)
+    for lost in data.draw(st.sets(st.sampled_from(sorted(KEYS)))):
+        del keys[lost]
+    edited = list(chain)
+    if data.draw(st.booleans()):
+        change = data.draw(st.sampled_from([change_payload, change_mac, delete, swap_order, double, insert_copy]))
+        edited, _ = change(edited, data.draw(place_in(chain)), 3, data.draw(place_in(chain)))
+    cut = data.draw(st.integers(0, len(edited)))
+    slow = Verifier(OURS, keys.get, head)
+    went_on = all(slow.feed(entry) for entry in edited)
+    fast = Verifier(OURS, keys.get, head)
+    assert (fast.feed_all(edited[:cut]) and fast.feed_all(map(tuple, edited[cut:]))) == went_on
+    assert fast.finish() == slow.finish()
+    assert (fast.head, fast.checked_records, fast.key_id) == (slow.head, slow.checked_records, slow.key_id)
+
+
+def test_missing_keys_are_told_by_the_stretches_they_made() -> None:
+    chain = build([(b"%d" % number, "k1" if number in {0, 3, 4, 7} else "k2") for number in range(8)])
+    verdict = check(chain, keys={"k2": KEYS["k2"]})
+    assert found(verdict) == (Outcome.UNVERIFIABLE, 1)
+    assert verdict.unverifiable == (Span(1, 1), Span(4, 5), Span(8, 8))
+    many = build([(b"%d" % number, f"k{number % 2 + 1}") for number in range(4 * MAX_SPANS)])
+    verdict = check(many, keys={"k2": KEYS["k2"]})
+    assert verdict.unverifiable == tuple(Span(place, place) for place in range(1, 2 * MAX_SPANS, 2))
+    assert str(2 * MAX_SPANS) in verdict.reason
+
+
+@given(chains(), st.integers(0, 5))
+def test_a_chain_must_reach_as_far_as_is_known(chain: Chain, beyond: int) -> None:
+    verifier = Verifier(OURS, KEYS.get, None, reach=len(chain) + beyond)
+    assert verifier.feed_all(chain)
+    expected = (Outcome.TRUNCATED, len(chain) + 1) if beyond else (Outcome.VALID, None)
+    assert found(verifier.finish()) == expected

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from app.domain.chain import Outcome
+from app.providers.head_file import HeadFile
 from tests.evidence.conftest import Office
 from tests.evidence.support import Row
 
@@ -36,6 +37,15 @@ class Attack:
     rows: list[Row]
     chance: random.Random
     expected_of_other: Expected = VALID
+    heads: HeadFile | None = None
+
+    def forgetful(self) -> HeadFile:
+        """The head files, as a process reads them that has just begun."""
+        return HeadFile(self.office.home / "heads", self.office.keys.organisation_key)
+
+    def restart(self) -> None:
+        """The check is made by a process that has just begun."""
+        self.heads = self.forgetful()
 
     @property
     def end(self) -> int:

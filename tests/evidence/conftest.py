@@ -10,6 +10,9 @@ from app.evidence.sequencer import Sequencer
 from app.providers.head_file import HeadFile
 from app.providers.keyring import KeyRing
 from app.storage.engine import Database
+from tests.memory.conftest import memory
+
+__all__ = ["memory"]
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ async def copy_from_another_organisation_appended(attack: Attack) -> Expected:
 @edit
 async def replaced_by_another_organisations(attack: Attack) -> Expected:
     theirs = await chain_of(attack.office.database, attack.other)
-    place = attack.place(2, len(theirs))
+    place = attack.place(2, min(attack.end, len(theirs)))
     row = theirs[place - 1]
     await attack.delete(f"sequence = {place}")
     await attack.insert(attack.organisation, place, row)

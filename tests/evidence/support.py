@@ -34,6 +34,10 @@ class Row(NamedTuple):
     key_id: str
     queued_at: Any
 
+    @property
+    def head(self) -> Head:
+        return Head(self.sequence, self.mac)
+
 
 def make_event(organisation: UUID, note: str = "", **fields: Any) -> Event:
     """A record shaped like a retrieval's, with an id of its own."""
@@ -91,4 +95,4 @@ async def found(parts: Any, organisation: UUID, keys: Any = None, heads: Any = N
 
 
 async def check(parts: Any, organisation: UUID, keys: Any = None, heads: Any = None) -> Verdict:
-    return await verify_chain(parts.database, keys or parts.keys, heads or parts.heads, organisation)
+    return await verify_chain(parts.database, keys or parts.keys, heads or parts.heads, organisation, signed=[])

@@ -219,14 +219,16 @@ async def test_a_cut_chain_does_not_heal_itself(office, owner):
     await owner.execute("DELETE FROM evidence WHERE organisation_id = $1 AND sequence > 3", office.organisation)
     assert await found(office, office.organisation) == (Outcome.TRUNCATED, 4)
 
-    later = await enqueue(office.database, office.organisation, 2)
+    # What a check found is itself an event.
+    later = [one.id for one in await queue_of(office.database, office.organisation)]
+    later += [one.id for one in await enqueue(office.database, office.organisation, 1)]
     assert await office.drain() == 2
-    assert [row.id for row in await chain_of(office.database, office.organisation)][3:] == [one.id for one in later]
+    assert [row.id for row in await chain_of(office.database, office.organisation)][3:] == later
     assert office.heads.read(office.organisation) == recorded
     assert await found(office, office.organisation) == (Outcome.TRUNCATED, 6)
 
     await enqueue(office.database, office.organisation, 4)
-    assert await office.drain() == 4
+    assert await office.drain() == 5
     assert office.heads.read(office.organisation) == recorded
     assert await found(office, office.organisation) == (Outcome.FORKED, 6)
 
@@ -241,6 +243,47 @@ async def test_a_chain_deleted_whole_does_not_begin_anew_unseen(office, owner):
     assert await office.drain() == 5
     assert office.heads.read(office.organisation) == recorded
     assert await found(office, office.organisation) == (Outcome.FORKED, 2)
+
+
+async def test_a_head_that_was_removed_is_not_made_anew(office, owner):
+    """The process that saw it puts it back; a later one chains the events, and leaves the head to an operator."""
+    await enqueue(office.database, office.organisation, 3)
+    await office.drain()
+    path = office.heads.path(office.organisation)
+    path.unlink()
+    await enqueue(office.database, office.organisation, 1)
+    await office.drain()
+    assert office.heads.read(office.organisation) == head_of(await chain_of(office.database, office.organisation))
+    assert path.exists()
+
+    path.unlink()
+    restarted = HeadFile(office.home / "heads", office.keys.organisation_key)
+    later = Sequencer(office.database, office.keys, restarted)
+    await enqueue(office.database, office.organisation, 1)
+    assert await later.turn(office.organisation) == 1
+    assert not path.exists()
+    assert await found(office, office.organisation, heads=restarted) == (Outcome.UNVERIFIABLE, None)
+
+    await owner.execute("SET session_replication_role = replica")
+    await owner.execute("DELETE FROM evidence WHERE organisation_id = $1", office.organisation)
+    assert await found(office, office.organisation, heads=restarted) == (Outcome.UNVERIFIABLE, None)
+    await enqueue(office.database, office.organisation, 1)
+    assert await later.turn(office.organisation) == 3
+    assert not path.exists()
+    # Who saw the head can still tell what is missing.
+    assert await found(office, office.organisation) == (Outcome.TRUNCATED, 4)
+
+
+async def test_a_head_file_that_was_put_back_is_found_out(office):
+    await enqueue(office.database, office.organisation, 2)
+    await office.drain()
+    path = office.heads.path(office.organisation)
+    older = path.read_bytes()
+    await enqueue(office.database, office.organisation, 2)
+    await office.drain()
+    head = office.heads.read(office.organisation)
+    path.write_bytes(older)
+    assert office.heads.read(office.organisation) == head
 
 
 async def test_a_head_file_that_was_changed_is_not_overwritten(office):
@@ -282,7 +325,7 @@ async def test_heads_of_a_folder_that_others_may_write_are_refused_and_nothing_i
     events = await enqueue(office.database, office.organisation, 2)
     async with running(office.sequencer):
         await until(lambda: _empty(office.database, office.organisation))
-    assert office.heads.read(office.organisation) is None
+    assert not office.heads.path(office.organisation).exists()
     folder.chmod(0o700)
     events += await enqueue(office.database, office.organisation, 1)
     await office.drain()

@@ -6,11 +6,12 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.evidence import edits_in_place, edits_of_rows
+from tests.evidence import edits_in_place, edits_of_rows, edits_outside
 from tests.evidence.attack import EDITS, VALID, Attack, tampered
 from tests.evidence.support import chain_of, enqueue, found, head_of
 
 COLUMNS = "organisation_id, sequence, id, payload, previous_mac, mac, key_id, queued_at, appended_at"
+TABLES = {"evidence": COLUMNS, "merkle_nodes": "organisation_id, level, position, hash"}
 LENGTH = 24
 ROUNDS = 4
 
@@ -39,22 +40,30 @@ async def test_every_edit_is_found_at_its_place(prepared, owner):
     assert office.heads.read(office.organisation) == head_of(rows)
     names = [name for name in EDITS for _ in range(ROUNDS)]
     chance.shuffle(names)
-    assert {EDITS[name].__module__ for name in names} == {edits_in_place.__name__, edits_of_rows.__name__}
+    modules = (edits_in_place, edits_of_rows, edits_outside)
+    assert {EDITS[name].__module__ for name in names} == {module.__name__ for module in modules}
     assert len(names) >= 100
     wrong = []
-    await owner.execute(
-        f"CREATE TEMPORARY TABLE untouched AS SELECT {COLUMNS} FROM evidence WHERE organisation_id = ANY($1)",
-        [office.organisation, other],
-    )
+    both = [office.organisation, other]
+    for table, columns in TABLES.items():
+        await owner.execute(
+            f"CREATE TEMPORARY TABLE untouched_{table} AS SELECT {columns} FROM {table} "
+            "WHERE organisation_id = ANY($1)",
+            both,
+        )
     await owner.execute("SET session_replication_role = replica")
+    kept = {path: path.read_bytes() for path in map(office.heads.path, (office.organisation, other))}
     for name in names:
         attack = Attack(owner, office, office.organisation, other, rows, chance)
         expected = await EDITS[name](attack)
-        told = await found(office, office.organisation)
+        told = await found(office, office.organisation, heads=attack.heads)
         told_of_other = await found(office, other)
+        for path, content in kept.items():
+            path.write_bytes(content)
         async with owner.transaction():
-            await owner.execute("DELETE FROM evidence WHERE organisation_id = ANY($1)", [office.organisation, other])
-            await owner.execute(f"INSERT INTO evidence ({COLUMNS}) SELECT {COLUMNS} FROM untouched")
+            for table, columns in TABLES.items():
+                await owner.execute(f"DELETE FROM {table} WHERE organisation_id = ANY($1)", both)
+                await owner.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM untouched_{table}")
         if (told, told_of_other) != (expected, attack.expected_of_other):
             wrong.append((name, expected, told, told_of_other))
         assert await found(office, office.organisation) == VALID, name

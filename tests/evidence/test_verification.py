@@ -234,9 +234,16 @@ async def test_without_a_recorded_head_the_verdict_says_what_it_cannot_tell(offi
     await chain(office, 3)
     office.heads.path(office.organisation).unlink()
     await untie(owner, office.organisation, "DELETE FROM evidence WHERE organisation_id = $1 AND sequence = 3")
-    verdict = await check(office, office.organisation)
+    restarted = HeadFile(office.home / "heads", office.keys.organisation_key)
+    for heads in (restarted, HeadFile(office.home / "elsewhere", office.keys.organisation_key)):
+        verdict = await check(office, office.organisation, heads=heads)
+        assert (verdict.verdict, verdict.first_bad_sequence, verdict.checked_records) == (Outcome.UNVERIFIABLE, None, 2)
+        assert "No head is recorded" in verdict.reason
+    # Who saw the head knows better, and an operator may vouch for the chain as it is.
+    assert await found(office, office.organisation) == (Outcome.TRUNCATED, 3)
+    verdict = await verify_chain(office.database, office.keys, restarted, office.organisation, adopt=True)
     assert verdict.verdict is Outcome.VALID
-    assert "No head is recorded" in verdict.reason
+    assert restarted.read(office.organisation).sequence == 2
 
 
 # Memory
@@ -253,6 +260,7 @@ async def filled(office, count: int) -> UUID:
         head = Head(entries[-1].sequence, entries[-1].mac)
         async with office.database.unstamped(organisation) as session:
             await evidence.append(session, entries, [new_id() for _ in entries], [when] * len(entries))
+    office.heads.advance(organisation, head, key_id)
     return organisation
 
 
@@ -271,7 +279,7 @@ async def test_memory_does_not_grow_with_the_chain(office, owner):
     await found(office, few)
     least = await peak(few)
     # One batch of rows at the least, so that there is something to compare with; two while one follows the other.
-    assert least > 2_000 * 400
+    assert least > 200 * 400
     assert await peak(many) < 3 * least
 
     # A check that stops early leaves its cursor half read, and the connection as good as new.

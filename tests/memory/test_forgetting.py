@@ -77,8 +77,10 @@ async def test_no_row_of_any_table_holds_anything_of_the_forgotten(memory: Memor
     await chained(memory)
     after = await holding(owner, [ANN, *TEXTS])
     assert after == {}
-    # What evidence keeps is an id of nothing, and a pseudonym whose key is gone.
-    assert {table for tables in (await holding(owner, life["memories"])).values() for table in tables} <= {"evidence"}
+    # What evidence keeps is an id of nothing, and a pseudonym whose key is gone; so is what is derived from it, and the
+    # list of what is gone, by which those are told who were given it.
+    kept = {table for tables in (await holding(owner, life["memories"])).values() for table in tables}
+    assert kept <= {"evidence", "delivered_items", "erased_items"}
     key = subject["pseudonym_key"]
     assert await holding(owner, [str(subject["id"])]) == {}
     assert not await owner.fetchval("SELECT EXISTS (SELECT FROM subjects WHERE pseudonym_key = $1)", key)

@@ -1,4 +1,4 @@
-"""Published test vectors: RFC 8785 (JSON canonicalisation) and Wycheproof's HMAC-SHA-256."""
+"""Published test vectors: RFC 8785 (JSON canonicalisation), Wycheproof's HMAC-SHA-256, proofs of Merkle trees."""
 
 import base64
 import hmac
@@ -12,6 +12,8 @@ import pytest
 import rfc8785
 
 from app.domain.canonical import CanonicalError, canonical
+from app.domain.merkle import consistent, included
+from app.evidence import bundle_verifier
 from app.providers.weak_keys import MIN_BYTES, weakness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,3 +95,36 @@ def test_every_secret_of_wycheproof_is_refused_as_a_key() -> None:
     keys = set(published_keys())
     assert len([key for key in keys if len(key) >= MIN_BYTES]) > 60
     assert [key.hex() for key in keys if weakness(key) is None] == []
+
+
+def merkle(kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every proof of a kind, good and bad, by its file."""
+    folder = VECTORS / "merkle" / kind
+    return [(str(path.relative_to(folder)), json.loads(path.read_bytes())) for path in sorted(folder.rglob("*.json"))]
+
+
+def decoded(text: str | None) -> bytes:
+    return base64.b64decode(text or "")
+
+
+def test_every_inclusion_proof_gets_its_verdict() -> None:
+    vectors = merkle("inclusion")
+    assert len(vectors) > 80
+    assert {vector["wantErr"] for _, vector in vectors} == {False, True}
+    for name, vector in vectors:
+        leaf, root = decoded(vector["leafHash"]), decoded(vector["root"])
+        path = [decoded(item) for item in vector["proof"] or ()]
+        for verifier in (included, bundle_verifier.included):
+            found = verifier(vector["leafIdx"], vector["treeSize"], leaf, path, root)
+            assert found is not vector["wantErr"], name
+
+
+def test_every_consistency_proof_gets_its_verdict() -> None:
+    vectors = merkle("consistency")
+    assert len(vectors) > 80
+    assert {vector["wantErr"] for _, vector in vectors} == {False, True}
+    for name, vector in vectors:
+        roots = decoded(vector["root1"]), decoded(vector["root2"])
+        path = [decoded(item) for item in vector["proof"] or ()]
+        for verifier in (consistent, bundle_verifier.consistent):
+            assert verifier(vector["size1"], vector["size2"], path, *roots) is not vector["wantErr"], name

@@ -8,8 +8,6 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 from app.server.middleware import HEADERS, MAX_BODY_BYTES
 from tests.fixtures.server import LiveServer
@@ -274,13 +272,6 @@ def test_another_site_gets_no_leave(http: httpx.Client) -> None:
 def test_health_says_only_that(live_server: LiveServer, path: str) -> None:
     answer = httpx.get(f"{live_server.url}{path}")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
-
-
-@pytest.mark.parametrize("protocol", ["graphql-transport-ws", "graphql-ws"])
-def test_no_socket_is_opened_while_there_is_no_subscription(live_server: LiveServer, protocol: str) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        connect(f"ws://127.0.0.1:{live_server.port}/graphql", subprotocols=[protocol])  # type: ignore[list-item]
-    assert 400 <= refused.value.response.status_code < 500
 
 
 def test_introspection_works(http: httpx.Client) -> None:

@@ -76,6 +76,13 @@ async def test_a_body_that_nobody_reads_costs_nothing() -> None:
     assert answer.text == "done"
 
 
+async def test_what_bounds_its_own_bodies_is_left_to_it() -> None:
+    limited = BodyLimit(APPLICATION, limit=5, except_below="/length")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(limited), base_url="http://test") as http:
+        assert (await http.post("/length", content=b"x" * 10)).text == "10"
+        assert (await http.post("/ignores", content=b"x" * 6)).status_code == 413
+
+
 async def test_an_answer_keeps_its_own_headers() -> None:
     async with client() as http:
         answer = await http.get("/framed")

@@ -55,6 +55,8 @@ def value(table: sa.Table, column: sa.Column, organisation: UUID):
             return MOMENT
         case sa.Boolean():
             return column.name != "live"
+        case sa.SmallInteger():
+            return uuid4().int % 2**15
         case sa.Integer() | sa.BigInteger():
             return uuid4().int % 2**31
         case sa.Numeric():

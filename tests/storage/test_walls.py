@@ -19,8 +19,8 @@ TABLES = sorted(metadata.tables)
 OPEN = {"postings"}
 GUARDED = sorted(set(TABLES) - OPEN)
 #: What the background workers may read across organisations, once they say that they are workers.
-SHARED = {"organisation_clocks", "attribution_queue", "embedding_queue"}
-APPEND_ONLY = ["chain_verifications", "evidence", "response_links"]
+SHARED = {"organisation_clocks", "attribution_queue", "embedding_queue", "verification_schedules"}
+APPEND_ONLY = ["chain_verifications", "checkpoints", "evidence", "merkle_nodes", "response_links"]
 
 
 SET = sa.text("SELECT set_config('muniment.organisation', :own, true), set_config('muniment.worker', :on, true)")

@@ -8,6 +8,7 @@ from app.storage.tables.code import (
     content_graphs,
     document_links,
 )
+from app.storage.tables.delivered import delivered_items, delivered_progress, erased_items
 from app.storage.tables.documents import (
     chunks,
     contents,
@@ -17,7 +18,14 @@ from app.storage.tables.documents import (
     sources,
     texts,
 )
-from app.storage.tables.evidence import attribution_queue, chain_verifications, evidence, response_links
+from app.storage.tables.evidence import (
+    attribution_queue,
+    chain_verifications,
+    evidence,
+    response_links,
+    verification_schedules,
+)
+from app.storage.tables.gateway import model_calls
 from app.storage.tables.lenses import active_spaces, lenses
 from app.storage.tables.memory import (
     client_keys,
@@ -30,6 +38,7 @@ from app.storage.tables.memory import (
     memory_versions,
     subjects,
 )
+from app.storage.tables.merkle import checkpoints, merkle_nodes
 from app.storage.tables.search import (
     DIMENSIONS,
     embedding_queue,
@@ -46,6 +55,7 @@ __all__ = [
     "active_spaces",
     "attribution_queue",
     "chain_verifications",
+    "checkpoints",
     "chunks",
     "client_keys",
     "code_definitions",
@@ -53,11 +63,14 @@ __all__ = [
     "code_references",
     "content_graphs",
     "contents",
+    "delivered_items",
+    "delivered_progress",
     "document_links",
     "document_versions",
     "documents",
     "embedding_queue",
     "embeddings",
+    "erased_items",
     "evidence",
     "grants",
     "groups",
@@ -71,7 +84,9 @@ __all__ = [
     "memory_embeddings",
     "memory_proposals",
     "memory_versions",
+    "merkle_nodes",
     "metadata",
+    "model_calls",
     "organisation_clocks",
     "organisations",
     "postings",
@@ -83,4 +98,5 @@ __all__ = [
     "spaces",
     "subjects",
     "texts",
+    "verification_schedules",
 ]

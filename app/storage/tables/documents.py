@@ -162,4 +162,5 @@ chunks = Table(
     *both_clocks(),
     Index("chunks_document_idx", "organisation_id", "document_id", "valid_to", postgresql_where="system_to IS NULL"),
     Index("chunks_document_closed_idx", "organisation_id", "document_id", postgresql_where="system_to IS NOT NULL"),
+    Index("chunks_since_idx", "organisation_id", "system_to", postgresql_where="system_to IS NOT NULL"),
 )

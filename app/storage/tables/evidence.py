@@ -84,7 +84,7 @@ response_links = Table(
     Column("user_id", Uuid, nullable=False),
 )
 
-#: Each verification of a chain, with what it found.
+#: Each verification of a chain, with what it found. One that makes a later start possible carries a sealed mark.
 chain_verifications = Table(
     "chain_verifications",
     metadata,
@@ -97,4 +97,28 @@ chain_verifications = Table(
     Column("checked_records", BigInteger, nullable=False),
     Column("requested_by", Uuid),
     Column("duration_ms", Integer, nullable=False),
+    Column("occasion", Text, nullable=False, server_default="REQUEST"),
+    Column("reason", Text, nullable=False, server_default=""),
+    Column("from_sequence", BigInteger),
+    Column("to_sequence", BigInteger),
+    Column("mark_mac", LargeBinary),
+    Column("mark_key_id", Text),
+    Column("mark_seal", LargeBinary),
+    Index("chain_verifications_finished_idx", "organisation_id", "finished_at", "id"),
+    Index(
+        "chain_verifications_mark_idx",
+        "organisation_id",
+        "to_sequence",
+        postgresql_where=text("mark_seal IS NOT NULL"),
+    ),
+)
+
+#: When an organisation's chain is to be verified next, and which process is at it, until when.
+verification_schedules = Table(
+    "verification_schedules",
+    metadata,
+    organisation(),
+    Column("due_at", DateTime(timezone=True), nullable=False),
+    Column("claimed_until", DateTime(timezone=True)),
+    Column("claimed_by", Uuid),
 )

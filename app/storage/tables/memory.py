@@ -104,6 +104,7 @@ memory_versions = Table(
     Index("memory_versions_fact_idx", "organisation_id", "memory_id", "system_from"),
     # What is believed now is found at once, however long the history.
     Index("memory_versions_current_idx", "organisation_id", "memory_id", postgresql_where="system_to IS NULL"),
+    Index("memory_versions_since_idx", "organisation_id", "system_to", postgresql_where="system_to IS NOT NULL"),
     Index(
         "memory_versions_subject_idx",
         "organisation_id",
