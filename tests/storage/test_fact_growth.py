@@ -13,6 +13,7 @@ from app.domain.memory import MemoryFacts, Owner
 from app.domain.temporal import ALWAYS, Assert
 from app.providers.ids import new_id
 from app.storage import memories, search_memory
+from app.storage.engine import Plans
 from app.storage.memories import VERSIONS, owner_columns
 from app.storage.search_memory import Owners
 from app.storage.subjects import MEMBERSHIPS
@@ -44,7 +45,7 @@ async def old(parts: Any, owner_url: str) -> tuple[World, UUID, UUID]:
 
 async def touched(world: World, statement: TextClause, parameters: dict[str, Any]) -> int:
     """Rows that the plan's nodes read or threw away."""
-    async with world.parts.database.snapshot(world.organisation) as session:
+    async with world.parts.database.snapshot(world.organisation, Plans.INDEXED) as session:
         explained = text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
         plan = await session.value(explained, {"organisation": world.organisation, **parameters})
         await session.value(text("SELECT 1"))
