@@ -63,6 +63,9 @@ def main() -> None:
 
 def _end_as_on_interrupt() -> None:
     """SIGTERM and a closed terminal take the way of Ctrl-C: by default they would leave the database running."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So it is in the background of a script: that way must be open there too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, lambda _number, _frame: signal.raise_signal(signal.SIGINT))

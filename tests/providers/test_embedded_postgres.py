@@ -19,6 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from app.providers import process
 from app.providers.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from tests.fixtures.server import starting
 
 #: A home just copied is all dirty pages, and recovery would flush its thousand files one by one.
 QUICK_RECOVERY = {"recovery_init_sync_method": "syncfs"}
@@ -41,11 +42,24 @@ HOLD = "server = EmbeddedPostgres.start(home)\nprint(server.pid, flush=True)\nsy
 @contextmanager
 def user_process(home: Path, script: str = HOLD, uid: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """Another process in a process group of its own; killed at the end if it still runs."""
-    command = [sys.executable, "-c", PREAMBLE + script, str(home), str(os.geteuid() if uid is None else uid)]
+    command = [
+        *starting(),
+        sys.executable,
+        "-c",
+        PREAMBLE + script,
+        str(home),
+        str(os.geteuid() if uid is None else uid),
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        env=environment,
+        start_new_session=True,
     ) as child:
         try:
             yield child

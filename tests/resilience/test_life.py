@@ -14,7 +14,7 @@ import pytest
 from app.identity.development import DevelopmentKey
 from app.providers.embedded_postgres import EmbeddedPostgres
 from tests.fixtures.owner import connection
-from tests.fixtures.server import MUNIMENT, ROOT, LiveServer
+from tests.fixtures.server import MUNIMENT, ROOT, LiveServer, starting
 from tests.resilience.processes import of_home, postmaster, wait
 
 Serve = Callable[..., LiveServer]
@@ -57,12 +57,12 @@ def serve(home: Path) -> Iterator[Serve]:
         wait(lambda server=server: not of_home(server.home), "the home is quiet")
 
 
-def begin(server: LiveServer, *arguments: str) -> Path:
+def begin(server: LiveServer, *arguments: str, handling: str = "SIG_DFL") -> Path:
     """Start without waiting for anything; where its words go."""
     output = server.home.parent / f"{server.home.name}-{server.port}.out"
     with output.open("w") as file:
         server.process = subprocess.Popen(
-            [*MUNIMENT, "serve", *arguments],
+            [*starting(handling), *MUNIMENT, "serve", *arguments],
             cwd=ROOT,
             env=server.environment,
             stdout=file,
@@ -140,6 +140,14 @@ def test_a_signal_while_it_starts(serve, home, number):
     begin(server)
     wait(lambda: bool(of_home(home)), "PostgreSQL starts")
     server.stop(number)
+    assert of_home(home) == set()
+
+
+def test_it_ends_while_it_starts_in_the_background_of_a_script(serve, home):
+    server = serve()
+    begin(server, handling="SIG_IGN")
+    wait(lambda: bool(of_home(home)), "PostgreSQL starts")
+    server.stop(signal.SIGTERM)
     assert of_home(home) == set()
 
 
