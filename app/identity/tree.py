@@ -185,8 +185,6 @@ async def _grow(
     if there < len(keys) and nearest.owner_id is not None:
         raise bad_input("a personal space has no spaces below it", "spaceKey")
     space = Space(nearest.id, Level(nearest.level), nearest.key_path, nearest.name, tuple(nearest.path))
-    if there >= len(keys):
-        return space.id
     for number, one in enumerate(levels_of_path(space.level, level, len(keys) - there), there + 1):
         called = name if name is not None and number == len(keys) else keys[number - 1]
         space = await _make(session, space, keys[:number], called, one)

@@ -5,10 +5,8 @@ derived from a master key with HKDF-SHA-256 (RFC 5869) and is bound to organisat
 """
 
 import base64
-import binascii
 import hashlib
 import json
-import re
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,6 +16,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from app.providers.key_text import KEY_ID, decoded, listed, stamp_of
 from app.providers.private_file import (
     PrivateFileError,
     check_folder,
@@ -32,7 +31,6 @@ PURPOSE = b"muniment/evidence/v1"
 KEY_BYTES = 32
 FINGERPRINT_TAG = b"muniment/key fingerprint/v1\0"
 VARIABLE = "MUNIMENT_KEYS"
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _FORMAT = 1
 _MAX_FILE_BYTES = 1 << 20
 
@@ -66,7 +64,7 @@ class KeyRing:
     @classmethod
     def load(cls, path: Path) -> "KeyRing":
         """The ring of an existing file; `KeyRingError` when there is none or it cannot be trusted."""
-        stamp = _stamp(path)
+        stamp = stamp_of(path)
         keys, current = _read(path)
         return cls(keys, current, path, stamp)
 
@@ -89,12 +87,7 @@ class KeyRing:
     @classmethod
     def from_environment(cls, value: str) -> "KeyRing":
         """The ring written as `id:base64,id:base64`, oldest first; the last one is current."""
-        pairs = []
-        for place, item in enumerate(value.split(","), start=1):
-            name, colon, encoded = item.strip().partition(":")
-            if not colon:
-                raise KeyRingError(f"key {place} of {VARIABLE} is not written as id:base64")
-            pairs.append((name, encoded))
+        pairs = listed(value, VARIABLE, KeyRingError)
         keys = _checked(pairs, VARIABLE)
         return cls(keys, pairs[-1][0])
 
@@ -204,7 +197,7 @@ class KeyRing:
         raise TypeError("a key ring is never copied or serialised")
 
     def _refresh(self) -> None:
-        if self._path is None or (stamp := _stamp(self._path)) in (None, self._stamp):
+        if self._path is None or (stamp := stamp_of(self._path)) in (None, self._stamp):
             return
         keys, current = _read(self._path)
         if any(known != keys.get(name, known) for name, known in self._keys.items()):
@@ -215,14 +208,6 @@ class KeyRing:
 def _new_id(number: int) -> str:
     # The random part keeps the first keys of two deployments from sharing a name.
     return f"k{number}-{secrets.token_hex(4)}"
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_ino, state.st_mtime_ns, state.st_size
 
 
 def _read(path: Path) -> tuple[dict[str, bytes], str]:
@@ -266,11 +251,11 @@ def _checked(pairs: Iterable[tuple[str, str]], origin: str) -> dict[str, bytes]:
     """Keys by id; a bad one is named by its place, since what stands for an id may be a key put in the wrong spot."""
     keys: dict[str, bytes] = {}
     for place, (name, encoded) in enumerate(pairs, start=1):
-        if not _ID.fullmatch(name):
+        if not KEY_ID.fullmatch(name):
             raise KeyRingError(f"key {place} of {origin} has a bad id: 1 to 64 of A-Z a-z 0-9 . _ - are allowed")
         if name in keys:
             raise KeyRingError(f"key {place} of {origin} has the id of an earlier one")
-        key = _decoded(encoded)
+        key = decoded(encoded)
         if key is None:
             raise KeyRingError(f"key {place} of {origin} is not base64")
         reason = weakness(key)
@@ -282,10 +267,3 @@ def _checked(pairs: Iterable[tuple[str, str]], origin: str) -> dict[str, bytes]:
     if not keys:
         raise KeyRingError(f"{origin} holds no key")
     return keys
-
-
-def _decoded(encoded: str) -> bytes | None:
-    try:
-        return base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
-        return None

@@ -5,9 +5,7 @@ private half that it replaces.
 """
 
 import base64
-import binascii
 import json
-import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from typing import Any, NoReturn
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from app.providers.key_text import KEY_ID, decoded, listed, stamp_of
 from app.providers.private_file import (
     PrivateFileError,
     check_folder,
@@ -30,7 +29,6 @@ from app.providers.weak_keys import weakness
 KEY_BYTES = 32
 VARIABLE = "MUNIMENT_SIGNING_KEYS"
 PUBLIC = "public:"
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _FORMAT = 1
 _MAX_FILE_BYTES = 1 << 20
 
@@ -80,19 +78,14 @@ class SigningKeys:
                     _write(path, _fresh({}))
         except (PrivateFileError, OSError) as error:
             raise SigningKeyError(f"the signing keys {path} cannot be made: {error}") from None
-        stamp = _stamp(path)
+        stamp = stamp_of(path)
         return cls(_read(path), path, stamp)
 
     @classmethod
     def from_environment(cls, text: str) -> "SigningKeys":
         """Keys written as `id:base64,…` (32 bytes each, the last one signs). An earlier one may be kept for checking
         alone, as `id:public:base64` of its public half."""
-        pairs = []
-        for place, item in enumerate(text.split(","), start=1):
-            name, colon, encoded = item.strip().partition(":")
-            if not colon:
-                raise SigningKeyError(f"key {place} of {VARIABLE} is not written as id:base64")
-            pairs.append((name, encoded))
+        pairs = listed(text, VARIABLE, SigningKeyError)
         return cls(_checked(pairs, VARIABLE))
 
     @property
@@ -150,7 +143,7 @@ class SigningKeys:
         self._signer = Signer(name, keys[name].public, Ed25519PrivateKey.from_private_bytes(seed).sign)
 
     def _refresh(self) -> None:
-        if self._path is None or (stamp := _stamp(self._path)) in (None, self._stamp):
+        if self._path is None or (stamp := stamp_of(self._path)) in (None, self._stamp):
             return
         keys = _read(self._path)
         if any(name not in keys or keys[name].public != key.public for name, key in self._keys.items()):
@@ -177,14 +170,6 @@ def _fresh(keys: dict[str, _Key]) -> dict[str, _Key]:
 
 def _public(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        state = path.stat()
-    except OSError:
-        return None
-    return state.st_ino, state.st_mtime_ns, state.st_size
 
 
 def _read(path: Path) -> dict[str, _Key]:
@@ -225,11 +210,11 @@ def _checked(pairs: Iterable[tuple[str, str]], origin: str) -> dict[str, _Key]:
     """Keys by id; a bad one is named by its place, since what stands for an id may be a key put in the wrong spot."""
     keys: dict[str, _Key] = {}
     for place, (name, encoded) in enumerate(pairs, start=1):
-        if not _ID.fullmatch(name):
+        if not KEY_ID.fullmatch(name):
             raise SigningKeyError(f"key {place} of {origin} has a bad id: 1 to 64 of A-Z a-z 0-9 . _ - are allowed")
         if name in keys:
             raise SigningKeyError(f"key {place} of {origin} has the id of an earlier one")
-        key = _decoded(encoded.removeprefix(PUBLIC))
+        key = decoded(encoded.removeprefix(PUBLIC))
         if key is None or len(key) != KEY_BYTES:
             raise SigningKeyError(f"key {place} of {origin} is not base64 of {KEY_BYTES} bytes")
         if encoded.startswith(PUBLIC):
@@ -244,10 +229,3 @@ def _checked(pairs: Iterable[tuple[str, str]], origin: str) -> dict[str, _Key]:
     if not keys:
         raise SigningKeyError(f"{origin} holds no key")
     return keys
-
-
-def _decoded(encoded: str) -> bytes | None:
-    try:
-        return base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
-        return None
