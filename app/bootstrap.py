@@ -9,7 +9,7 @@ from pathlib import Path
 from app.domain.locality import Locality, locality
 from app.domain.scoring import parse_level_weights
 from app.evidence.checkpoints import Checkpointer
-from app.evidence.indexing import index_all
+from app.evidence.indexing import Indexer
 from app.evidence.schedule import Schedule
 from app.evidence.sequencer import Sequencer
 from app.evidence.watching import Watch
@@ -126,6 +126,7 @@ class Services:
     keys: KeyRing
     heads: HeadFile
     sequencer: Sequencer
+    indexer: Indexer
     signing: SigningKeys
     checkpoints: Checkpointer
     schedule: Schedule | None
@@ -164,6 +165,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
         every_seconds=settings.checkpoint_seconds,
         witnessing=witnessing,
     )
+    indexer = Indexer(database)
     counter = Tokens()
     preparer = Preparer(WordPieces(), counter, analyser)
     writer = Writer(database, Reviser(counter, embedder))
@@ -197,7 +199,8 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             development=development,
             keys=keys,
             heads=heads,
-            sequencer=Sequencer(database, keys, heads, checkpoints.appended),
+            sequencer=Sequencer(database, keys, heads, [checkpoints.appended, indexer.appended]),
+            indexer=indexer,
             signing=signing,
             checkpoints=checkpoints,
             schedule=Schedule(database, keys, heads, checkpoints.known, settings.verify_every_hours)
@@ -227,7 +230,7 @@ async def workers(parts: Services) -> AsyncIterator[None]:
     """The background tasks of a server."""
     tasks = [asyncio.create_task(parts.sequencer.run(parts.rung))]
     tasks.append(asyncio.create_task(parts.listener.run()))
-    tasks.append(asyncio.create_task(index_all(parts.database)))
+    tasks.append(asyncio.create_task(parts.indexer.run()))
     tasks.append(asyncio.create_task(parts.checkpoints.run()))
     if parts.schedule is not None:
         tasks.append(asyncio.create_task(parts.schedule.run()))

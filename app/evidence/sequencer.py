@@ -1,7 +1,7 @@
 """From the queue to the chain. Any number of processes may run it; for each organisation one wins a turn."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from uuid import UUID
@@ -10,7 +10,6 @@ import structlog
 
 from app.domain.chain import EMPTY, Head, append
 from app.evidence import tree
-from app.evidence.indexing import index_delivered
 from app.providers.head_file import HeadFile, HeadFileError
 from app.providers.keyring import KeyRing
 from app.providers.private_file import PrivateFileError
@@ -37,9 +36,9 @@ class Sequencer:
         database: Database,
         keys: KeyRing,
         heads: HeadFile,
-        appended: Callable[[UUID, int], None] = lambda organisation, records: None,
+        appended: Sequence[Callable[[UUID, int], None]] = (),
     ) -> None:
-        """`appended` is told of the records of each turn, once they are durable."""
+        """Each of `appended` is told of the records of a turn, once they are durable."""
         self._database = database
         self._keys = keys
         self._heads = heads
@@ -60,7 +59,6 @@ class Sequencer:
             try:
                 chained += await self.turn(organisation)
                 self._rests.pop(organisation, None)
-                await index_delivered(self._database, organisation)
             except Exception:
                 log.exception("sequencer.turn_failed", organisation=str(organisation))
                 self._rests[organisation] = monotonic() + REST
@@ -104,7 +102,8 @@ class Sequencer:
             await tree.extend(session, entries)
             await queue.remove(session, [event.position for event in events])
             await session.commit()
-        self._appended(organisation, len(entries))
+        for told in self._appended:
+            told(organisation, len(entries))
         # Outside the transaction: a head on disk that the database does not hold would read as a truncated chain.
         if whole:
             last = Head(entries[-1].sequence, entries[-1].mac)

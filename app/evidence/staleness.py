@@ -11,6 +11,7 @@ from app.domain.instant import as_utc
 from app.domain.principal import Principal
 from app.domain.replay import given
 from app.evidence.attribution import DELIVERY_CATEGORY, Attribution, Sight, attribution_of, not_found, seen_record
+from app.evidence.indexing import index_delivered
 from app.storage import delivered, movements
 from app.storage.engine import Database
 from app.storage.movements import Held, Movement
@@ -49,6 +50,7 @@ async def stale(
 ) -> list[Stale]:
     """The newest deliveries first, up to `limit`, before `after`; of those that the caller may see."""
     since = as_utc(since, "since")
+    await index_delivered(database, principal.organisation)
     async with database.snapshot(principal.organisation) as session:
         sight = await Sight.of(session, principal)
         found = await movements.stale(

@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from app.storage.engine import Session
+from app.storage.evidence import COLUMNS
+from app.storage.record_fields import columns, field
 from app.storage.scope import tenant
 
 DELIVERY = "context_attribution"
@@ -51,7 +53,8 @@ _TAKE = text(
     WITH done AS (
         SELECT coalesce(max(p.sequence), 0) AS sequence FROM delivered_progress p WHERE {tenant("p")}
     ), batch AS MATERIALIZED (
-        SELECT e.sequence, e.id, e.user_id, e.space_id, e.category, {_record("e")} AS record FROM evidence e, done
+        SELECT e.sequence, e.id, {columns("e", "user_id", "space_id", "category")}, {_record("e")} AS record
+        FROM evidence e, done
         WHERE {tenant("e")} AND e.sequence > done.sequence ORDER BY e.sequence LIMIT :limit
     ), filled AS (
         INSERT INTO delivered_items
@@ -102,10 +105,10 @@ _USED = {
         WITH done AS (
             SELECT coalesce(max(p.sequence), 0) AS sequence FROM delivered_progress p WHERE {tenant("p")}
         ), recent AS MATERIALIZED (
-            SELECT e.id, e.user_id, e.space_id, {_record("e")} AS record FROM evidence e, done
-            WHERE {tenant("e")} AND e.sequence > done.sequence AND e.category = '{DELIVERY}'
-            UNION ALL SELECT q.id, q.user_id, q.space_id, {_record("q")} FROM attribution_queue q
-            WHERE {tenant("q")} AND q.category = '{DELIVERY}'
+            SELECT e.id, {columns("e", "user_id", "space_id")}, {_record("e")} AS record FROM evidence e, done
+            WHERE {tenant("e")} AND e.sequence > done.sequence AND {field("category", "e")} = '{DELIVERY}'
+            UNION ALL SELECT q.id, {columns("q", "user_id", "space_id")}, {_record("q")} FROM attribution_queue q
+            WHERE {tenant("q")} AND {field("category", "q")} = '{DELIVERY}'
         ), used AS (
             SELECT i.attribution_id, i.item_id, i.user_id, i.space_id FROM {named.format(tenant("i"))} i
             UNION SELECT r.id, i.item_id, r.user_id, r.space_id
@@ -148,17 +151,17 @@ async def used(
     return [(row.attribution_id, list(row.items)) for row in rows]
 
 
-_COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id, r.category"
 _RECORDS = text(
-    f"SELECT {_COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND r.id = ANY(CAST(:ids AS uuid[])) "
-    f"UNION ALL SELECT {_COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} "
+    f"SELECT {COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND r.id = ANY(CAST(:ids AS uuid[])) "
+    f"UNION ALL SELECT {COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} "
     "AND r.id = ANY(CAST(:ids AS uuid[]))"
 )
+_LINK = f"{field('category', 'r')} = '{LINK}' AND {field('attribution_id', 'r')} = ANY(CAST(:ids AS uuid[]))"
 _LINKS = text(
-    f"SELECT r.attribution_id, r.payload FROM evidence r WHERE {tenant('r')} AND r.category = '{LINK}' "
-    "AND r.attribution_id = ANY(CAST(:ids AS uuid[])) UNION ALL SELECT r.attribution_id, r.payload "
-    f"FROM attribution_queue r WHERE {tenant('r')} AND r.category = '{LINK}' "
-    "AND r.attribution_id = ANY(CAST(:ids AS uuid[]))"
+    " UNION ALL ".join(
+        f"SELECT {columns('r', 'attribution_id')}, r.payload FROM {table} r WHERE {tenant('r')} AND {_LINK}"
+        for table in ("evidence", "attribution_queue")
+    )
 )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from app.domain.chain import EMPTY, Entry, Head
 from app.storage.engine import Session
+from app.storage.record_fields import columns, field
 from app.storage.scope import tenant
 
 # One sequencer an organisation at a time; the others pass on.
@@ -100,12 +101,13 @@ async def stream(session: Session, first: int = -(2**63), last: int = 2**63 - 1)
             yield list(map(Entry._make, batch))
 
 
-_COLUMNS = "r.id, r.payload, r.queued_at, r.request_id, r.user_id, r.space_id, r.category"
-_BY = {"id": "r.id = :value", "request": "r.request_id = :value"}
+#: What readers of records select of them; `r` is the record.
+COLUMNS = f"r.id, r.payload, r.queued_at, {columns('r', 'request_id', 'user_id', 'space_id', 'category')}"
+_BY = {"id": "r.id = :value", "request": f"{field('request_id', 'r')} = :value"}
 _FIND = {
     by: text(
-        f"SELECT {_COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND {condition} "
-        f"UNION ALL SELECT {_COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} AND {condition} "
+        f"SELECT {COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND {condition} "
+        f"UNION ALL SELECT {COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} AND {condition} "
         "ORDER BY sequence NULLS LAST, queued_at, id LIMIT :limit"
     )
     for by, condition in _BY.items()
@@ -117,7 +119,7 @@ async def find_record(session: Session, id: UUID) -> Any | None:
     return await session.row(_FIND["id"], {"organisation": session.organisation, "value": id, "limit": 1})
 
 
-_FIND_PLACE = text(f"SELECT {_COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND r.sequence = :sequence")
+_FIND_PLACE = text(f"SELECT {COLUMNS}, r.sequence FROM evidence r WHERE {tenant('r')} AND r.sequence = :sequence")
 
 
 async def find_place(session: Session, sequence: int) -> Any | None:

@@ -14,11 +14,11 @@ from app.domain.chain import mac
 from app.domain.errors import Code, MunimentError
 from app.providers.ids import new_id
 from app.storage import queue
+from app.storage.record_fields import columns
 from tests.evidence.support import chain_of, make_event, queue_of
 
-FIELDS = (
-    "SELECT id, category, request_id, attribution_id, user_id, space_id FROM {} WHERE organisation_id = :organisation"
-)
+NAMES = ("category", "request_id", "attribution_id", "user_id", "space_id", "subject_pseudonym", "client_id")
+FIELDS = f"SELECT r.id, {columns('r', *NAMES)} FROM {{}} r WHERE r.organisation_id = :organisation"
 
 #: What PostgreSQL's jsonb rewrites: key order, white space, escapes, numbers; and texts of every kind.
 AWKWARD = [
@@ -73,7 +73,7 @@ async def test_any_canonical_record_is_kept_byte_for_byte(database, record):
 
 async def test_columns_are_computed_from_the_bytes(office):
     """In the queue and in the chain; absent and null fields are NULL."""
-    full = make_event(office.organisation)
+    full = make_event(office.organisation, subjectPseudonym="p", client={"id": "c", "name": None, "version": None})
     spaceless = make_event(office.organisation, spaceId=None)
     other = uuid4()
     link = (
@@ -90,6 +90,8 @@ async def test_columns_are_computed_from_the_bytes(office):
                 None if (value := record.get(name)) is None else UUID(value)
                 for name in ("attributionId", "userId", "spaceId")
             ),
+            record.get("subjectPseudonym"),
+            record.get("client", {}).get("id"),
         )
         await put(office.database, office.organisation, id, payload)
 

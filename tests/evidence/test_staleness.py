@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from app.domain.principal import Permission
+from app.evidence.indexing import index_delivered
 from app.evidence.staleness import MovementKind, Stale, moved_of, stale
 from app.retrieval.answer import Answer
 from tests.fixtures.store import World
@@ -154,7 +155,8 @@ async def test_so_many_statements_however_many_deliveries(world: World, deliveri
         await world.ask("where is the tea kept")
     await world.write("tea.md", (TIN.format("green"), None, None))
     await world.parts.sequencer.sweep()
+    await index_delivered(world.parts.database, world.organisation)
     with statements(world.parts.database) as run:
         assert len(await stale(world.parts.database, world.principal, LONG_AGO, limit=100)) == deliveries
-    # Entering, two for what the caller may see, what moved, the records.
-    assert len(run) == 5
+    # Three to see that no items are to be indexed; entering, two for what the caller may see, what moved, the records.
+    assert len(run) == 8

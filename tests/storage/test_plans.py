@@ -310,7 +310,7 @@ async def test_traces(loaded):
         await owner.execute(
             "INSERT INTO retrieval_traces "
             "(organisation_id, id, request_id, attribution_id, user_id, issued_at, payload) SELECT organisation_id, "
-            "gen_random_uuid(), gen_random_uuid(), id, user_id, queued_at, payload FROM evidence"
+            "gen_random_uuid(), gen_random_uuid(), id, (fields[5])::uuid, queued_at, payload FROM evidence"
         )
         await owner.execute("ANALYZE retrieval_traces")
     async with loaded.explained() as session:

@@ -1,6 +1,7 @@
 """The attribution queue and the chained evidence. Neither is ever edited; evidence is never deleted from."""
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     CheckConstraint,
     Column,
@@ -17,30 +18,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+from app.storage.record_fields import field
 from app.storage.tables.base import instant, metadata, organisation
 
 
-def _payload() -> list[Column[object]]:
-    """The canonical bytes that are hashed, and what is looked up in them: computed, so that it cannot differ."""
-
-    def field(name: str, key: str, cast: str, type_: type) -> Column[object]:
-        return Column(name, type_, Computed(f"evidence_field(payload, '{key}'){cast}", persisted=True))
-
-    return [
-        Column("payload", LargeBinary, nullable=False),
-        field("category", "category", "", Text),
-        field("request_id", "requestId", "", Text),
-        field("attribution_id", "attributionId", "::uuid", Uuid),
-        field("user_id", "userId", "::uuid", Uuid),
-        field("space_id", "spaceId", "::uuid", Uuid),
-    ]
-
-
-def _named() -> list[SchemaItem]:
-    """The record's id. The payload says it too, under the MAC: a row under another name would not pass."""
+def _record() -> list[SchemaItem]:
+    """The canonical bytes that are hashed, and what is looked up in them: computed, so that it cannot differ. The id is
+    in them too, under the MAC: a row under another name would not pass."""
     return [
         Column("id", Uuid, nullable=False),
-        CheckConstraint("id = evidence_field(payload, 'id')::uuid", name="id_of_payload"),
+        Column("payload", LargeBinary, nullable=False),
+        Column("fields", ARRAY(Text), Computed("record_fields(payload)", persisted=True)),
+        CheckConstraint(f"id = {field('id')}", name="id_of_payload"),
     ]
 
 
@@ -49,11 +38,10 @@ attribution_queue = Table(
     metadata,
     organisation(),
     Column("position", BigInteger, Identity(always=True), primary_key=True),
-    *_named(),
-    *_payload(),
+    *_record(),
     Column("queued_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
     Index("attribution_queue_id_idx", "organisation_id", "id", unique=True),
-    Index("attribution_queue_request_idx", "organisation_id", "request_id"),
+    Index("attribution_queue_request_idx", "organisation_id", text(field("request_id"))),
 )
 
 evidence = Table(
@@ -61,8 +49,7 @@ evidence = Table(
     metadata,
     organisation(),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    *_named(),
-    *_payload(),
+    *_record(),
     Column("previous_mac", LargeBinary, nullable=False),
     Column("mac", LargeBinary, nullable=False),
     Column("key_id", Text, nullable=False),
@@ -70,8 +57,13 @@ evidence = Table(
     Column("appended_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
     Index("evidence_previous_mac_idx", "organisation_id", "previous_mac", unique=True),
     Index("evidence_id_idx", "organisation_id", "id", unique=True),
-    Index("evidence_request_idx", "organisation_id", "request_id"),
-    Index("evidence_attribution_idx", "organisation_id", "attribution_id"),
+    Index("evidence_request_idx", "organisation_id", text(field("request_id"))),
+    Index(
+        "evidence_link_idx",
+        "organisation_id",
+        text(field("attribution_id")),
+        postgresql_where=text(f"{field('category')} = 'context_attribution_link'"),
+    ),
 )
 
 #: One row a response that used a retrieval, so that linking twice records once.
