@@ -25,13 +25,15 @@ RETRYABLE = frozenset({Code.ATTRIBUTION_FAILED, Code.SEARCH_UNAVAILABLE, Code.RA
 
 
 class MunimentError(Exception):
-    """A failure with a code, a sentence for people and, where one input is to blame, its field."""
+    """A failure with a code, a sentence for people and, where one input is to blame, its field. `retry_after_ms`: when
+    trying again has a chance, where that is known."""
 
-    def __init__(self, code: Code, message: str, field: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, field: str | None = None, retry_after_ms: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.field = field
+        self.retry_after_ms = retry_after_ms
 
     @property
     def retryable(self) -> bool:

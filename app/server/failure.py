@@ -10,12 +10,15 @@ from app.domain.errors import MunimentError
 
 def extensions(error: MunimentError, request_id: UUID) -> dict[str, Any]:
     """All that a caller learns of a failure beside its sentence."""
-    return {
+    told: dict[str, Any] = {
         "code": error.code.value,
         "field": error.field,
         "requestId": str(request_id),
         "retryable": error.retryable,
     }
+    if error.retry_after_ms is not None:
+        told["retryAfterMs"] = error.retry_after_ms
+    return told
 
 
 def refusal(

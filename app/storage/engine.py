@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -13,12 +13,11 @@ from asyncpg import InterfaceError, PostgresError
 from pgvector.asyncpg import register_vector
 from sqlalchemy import Dialect, Executable, Row, TextClause, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.errors import Code, MunimentError
-from app.storage.failures import no_vector, unknown, unreachable
+from app.storage import pool
+from app.storage.failures import no_vector, passing, unknown, unreachable
 from app.storage.listening import CHANNEL
 
 #: The role that the application acts as: it owns no table, so row security binds it.
@@ -29,8 +28,12 @@ _ENTER = text(
     f"SELECT set_config('role', '{ROLE}', true), set_config('muniment.organisation', :organisation, true), "
     "set_config('muniment.worker', :worker, true), set_config('plan_cache_mode', :plans, true), "
     "set_config('enable_seqscan', :scans, true), set_config('enable_sort', :sorts, true), "
-    "set_config('search_path', :search_path, true)"
+    "set_config('search_path', :search_path, true), set_config('statement_timeout', :statement, true), "
+    "set_config('idle_in_transaction_session_timeout', :idle, true)"
 )
+
+#: What the database may raise, through SQLAlchemy and past it.
+_FAILURES = (DBAPIError, PostgresError, InterfaceError, OSError)
 
 
 class Plans(Enum):
@@ -68,6 +71,9 @@ _STAMP_AT = text(
 _SNAPSHOT, _COMMITTED = _LEVELS = ("REPEATABLE READ", "READ COMMITTED")
 
 _DIALECT: Dialect = create_engine("postgresql+asyncpg://").dialect
+
+#: Milliseconds that a caller's transaction may stand idle, with what it has locked, before the database ends it.
+IDLE_MS = 60_000
 
 #: Rows that a stream holds at once.
 _BATCH = 2000
@@ -174,35 +180,33 @@ class WriteSession(Session):
 class Database:
     """A pool over one PostgreSQL. A connection is taken for one transaction, never while anything else is awaited."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, statement_ms: int = 0) -> None:
         self._engine = engine
         self._isolated = {level: engine.execution_options(isolation_level=level) for level in _LEVELS}
+        self._limits = {"statement": f"{statement_ms}ms", "idle": f"{IDLE_MS if statement_ms else 0}ms"}
         self._search_path = ""
+        self.queue = pool.Queue(engine)
         event.listen(engine.sync_engine, "connect", self._connected)
 
     def _connected(self, connection: "_Adapted", _record: object) -> None:
         connection.run_async(self._find_vector)
 
     async def _find_vector(self, connection: Any) -> None:
-        found = await connection.fetchrow(_VECTOR_SCHEMA)
-        if found is None:
-            raise no_vector()
-        schema, self._search_path = found
-        await register_vector(connection, schema=schema)
+        # One transaction, so that a pooler gives one server for all of it.
+        async with connection.transaction():
+            found = await connection.fetchrow(_VECTOR_SCHEMA)
+            if found is None:
+                raise no_vector()
+            schema, self._search_path = found
+            await register_vector(connection, schema=schema)
 
     @classmethod
-    def connect(cls, url: str, pool_size: int = 16, pool_timeout: float = 5.0) -> "Database":
-        return cls(
-            create_async_engine(
-                url,
-                pool_size=pool_size,
-                max_overflow=0,
-                pool_timeout=pool_timeout,
-                pool_pre_ping=False,
-                # The backend that was used last has its plans and caches warm.
-                pool_use_lifo=True,
-            )
-        )
+    def connect(
+        cls, url: str, pool_size: int = 16, pool_timeout: float = 5.0, statement_ms: int = 0, pooled: bool = False
+    ) -> "Database":
+        """`pool_timeout`: seconds that one waits for a connection. `statement_ms`: what one statement may take, 0 for
+        any time; a transaction may then stand idle for IDLE_MS. `pooled`: behind a pooler in transaction mode."""
+        return cls(pool.connect(url, pool_size, pool_timeout, statement_ms, pooled), statement_ms)
 
     async def close(self) -> None:
         await self._engine.dispose()
@@ -210,38 +214,49 @@ class Database:
     @property
     def has_spare(self) -> bool:
         """Whether most connections are idle, so that one may be held while something short is waited for."""
-        pool = self._engine.pool
-        assert isinstance(pool, AsyncAdaptedQueuePool)
-        return pool.checkedout() * 2 < pool.size()
+        return self.queue.in_use * 2 < self.queue.size
 
     @asynccontextmanager
     async def _transaction(
         self, isolation: str, organisation: UUID | None, plans: Plans = Plans.FRESH
     ) -> AsyncIterator[AsyncConnection]:
         mode, scans, sorts = plans.value
+        entering = {
+            "organisation": str(organisation) if organisation else "",
+            "worker": "" if organisation else "on",
+            "plans": mode,
+            "scans": scans,
+            "sorts": sorts,
+            **self._limits,
+        }
         try:
-            async with self._isolated[isolation].connect() as connection:
-                await connection.execute(
-                    _ENTER,
-                    {
-                        "organisation": str(organisation) if organisation else "",
-                        "worker": "" if organisation else "on",
-                        "plans": mode,
-                        "scans": scans,
-                        "sorts": sorts,
-                        "search_path": self._search_path,
-                    },
-                )
+            async with AsyncExitStack() as held:
+                connection = await self._entered(self._isolated[isolation], entering, held)
                 yield connection
                 await connection.commit()
-        except PoolTimeout as error:
-            raise MunimentError(Code.SEARCH_UNAVAILABLE, "every database connection is in use") from error
-        except (DBAPIError, PostgresError, InterfaceError, OSError) as error:
-            if unreachable(error):
-                raise MunimentError(Code.SEARCH_UNAVAILABLE, "the database cannot be reached") from error
+        except _FAILURES as error:
+            if coded := passing(error):
+                raise coded from error
             if unknown(error) and not await self._has_vector():
                 raise no_vector() from error
             raise
+
+    async def _entered(self, engine: AsyncEngine, entering: dict[str, str], held: AsyncExitStack) -> AsyncConnection:
+        """A connection in its transaction. One that was lost while it lay idle is replaced: nothing was done on it."""
+        async with AsyncExitStack() as attempt:
+            connection = await self.queue.take(engine, attempt)
+            try:
+                # The first connection of all finds out where the extension is.
+                await connection.execute(_ENTER, {**entering, "search_path": self._search_path})
+            except _FAILURES as error:
+                if not unreachable(error):
+                    raise
+            else:
+                held.push_async_exit(attempt.pop_all())
+                return connection
+        connection = await self.queue.take(engine, held)
+        await connection.execute(_ENTER, {**entering, "search_path": self._search_path})
+        return connection
 
     async def _has_vector(self) -> bool:
         async with self._engine.connect() as connection:

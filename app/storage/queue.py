@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.errors import Code, MunimentError
 from app.storage.engine import Session
+from app.storage.failures import LATER
 from app.storage.scope import tenant
 
 ENQUEUE = "INSERT INTO attribution_queue (organisation_id, id, payload) VALUES (:organisation, :id, :payload)"
@@ -26,7 +27,9 @@ async def store(session: Session, id: UUID, payload: bytes) -> None:
         await enqueue(session, id, payload)
         await session.commit()
     except (SQLAlchemyError, OSError) as error:
-        raise MunimentError(Code.ATTRIBUTION_FAILED, "the retrieval could not be recorded") from error
+        raise MunimentError(
+            Code.ATTRIBUTION_FAILED, "the retrieval could not be recorded", retry_after_ms=LATER
+        ) from error
 
 
 _WAITING = text("SELECT DISTINCT organisation_id FROM attribution_queue")

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.errors import Code, MunimentError
 from app.storage.engine import Session
+from app.storage.failures import LATER
 from app.storage.queue import ENQUEUE
 from app.storage.scope import believed_now, tenant
 
@@ -27,7 +28,9 @@ async def store(session: Session, attribution: UUID, event: bytes, trace: dict[s
         await session.run(_STORE, {"organisation": session.organisation, "id": attribution, "payload": event, **trace})
         await session.commit()
     except (SQLAlchemyError, OSError) as error:
-        raise MunimentError(Code.ATTRIBUTION_FAILED, "the retrieval could not be recorded") from error
+        raise MunimentError(
+            Code.ATTRIBUTION_FAILED, "the retrieval could not be recorded", retry_after_ms=LATER
+        ) from error
 
 
 _COLUMNS = "t.id, t.request_id, t.attribution_id, t.user_id, t.space_id, t.issued_at, t.payload"
