@@ -9,12 +9,13 @@ Leaf i, from 0, is entry i + 1. Its hash is that of RFC 6962, SHA-256(0x00 | dat
 all of which stand in an exported record: whoever holds one computes its leaf without any secret.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.domain.chain import MAC_BYTES, MAX_KEY_ID_BYTES, MAX_SEQUENCE, Entry, Outcome, Verdict
 from app.domain.merkle import Node, completed, fold, leaf_hash, node_hash, root_nodes
+from app.domain.tree_digest import NodeDigests
 
 LEAF_TAG = b"muniment/leaf/v1\0"
 
@@ -66,12 +67,15 @@ class Growth:
     def root(self) -> Root:
         return Root(self.size, fold(self._frontier))
 
-    def grow(self, digest: bytes) -> None:
-        """The same as `add` where nobody asks what came into being."""
-        frontier, index = self._frontier, self.size
+    def grow(self, digest: bytes, note: Callable[[int, bytes], None]) -> None:
+        """The same as `add`; `note` is told level and hash of each complete subtree that came into being."""
+        frontier, index, level = self._frontier, self.size, 0
+        note(level, digest)
         while index & 1:
             digest = node_hash(frontier.pop(), digest)
             index >>= 1
+            level += 1
+            note(level, digest)
         frontier.append(digest)
         self.size += 1
 
@@ -91,10 +95,15 @@ class TreeCheck:
     from the one after `start`, whose own root the caller has checked.
     """
 
-    def __init__(self, organisation: UUID, known: Iterable[Root], start: Growth | None = None) -> None:
-        """`known`: roots under good signatures, in any order; those up to `start` are not looked at."""
+    def __init__(
+        self, organisation: UUID, known: Iterable[Root], start: Growth | None = None, leaves: int = MAX_SEQUENCE
+    ) -> None:
+        """`known`: roots under good signatures, in any order; those up to `start` are not looked at. `leaves`: how many
+        the stored tree has, so that its nodes can be compared."""
         self._organisation = organisation
         self._growth = start or Growth()
+        #: The nodes that the tree must have, as far as was read.
+        self.nodes = NodeDigests(self._growth.size, leaves)
         self._known = sorted({root for root in known if root.size > self._growth.size}, reverse=True)
         self._good = self._growth.size
         self._flaw: Verdict | None = None
@@ -118,7 +127,7 @@ class TreeCheck:
         if entry.sequence != place:
             return self._settle(place, f"Entry {entry.sequence} stands where {place} belongs.")
         try:
-            self._growth.add(leaf(self._organisation, entry))
+            self._growth.grow(leaf(self._organisation, entry), self.nodes.note)
         except ValueError:
             return self._settle(place, f"Entry {place} cannot be one.")
         while self._known and self._known[-1].size == place:
@@ -142,7 +151,7 @@ class TreeCheck:
                 and (sized := self._sized.get(key_id)) is not None
             ):
                 parts = (LEAF_TAG, organisation, sequence.to_bytes(8, "big"), sized, previous, own, payload)
-                growth.grow(leaf_hash(b"".join(parts)))
+                growth.grow(leaf_hash(b"".join(parts)), self.nodes.note)
                 continue
             if not self.feed(Entry._make(row)):
                 return False

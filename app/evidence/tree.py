@@ -8,8 +8,9 @@ from uuid import UUID
 import structlog
 
 from app.domain.chain import Entry
-from app.domain.evidence_tree import Growth, Root, leaf
+from app.domain.evidence_tree import Growth, leaf
 from app.domain.merkle import Node, root_nodes
+from app.domain.tree_digest import NodeDigests
 from app.storage import evidence, merkle
 from app.storage.engine import Database, Session
 
@@ -33,15 +34,10 @@ async def stored(session: Session, size: int | None = None) -> Growth:
     return Growth(leaves, [found[node] for node in wanted])
 
 
-async def fits(session: Session, root: Root) -> bool:
-    """Whether the stored tree, as far as it goes, has this root over the first `root.size` entries. For a check that
-    has just computed it from the records: an edit of the nodes that roots are folded from shows here, one of the
-    others when a proof is made of them, since no proof is handed out that does not hold."""
-    try:
-        size = await merkle.size(session)
-        return size < root.size or (await stored(session, root.size)).root == root
-    except TreeError:
-        return False
+async def fits(session: Session, nodes: NodeDigests, whole: bool) -> bool:
+    """Whether the stored nodes are those that a check has just computed from the records, each of them, and, of the
+    `whole` tree, no more than those."""
+    return await merkle.digests(session, nodes.start, None if whole else nodes.end) == nodes.levels()
 
 
 async def extend(session: Session, entries: Sequence[Entry]) -> bool:

@@ -24,7 +24,7 @@ from app.providers.head_file import HeadFile, HeadFileError, HeadKeyMissing, Hea
 from app.providers.ids import new_id
 from app.providers.keyring import KeyRing
 from app.providers.private_file import PrivateFileError
-from app.storage import evidence, queue, verifications
+from app.storage import evidence, merkle, queue, verifications
 from app.storage.engine import Database, Session
 from app.storage.verifications import StoredMark, StoredRun
 
@@ -99,8 +99,8 @@ async def verify_chain(
     """Constant memory: entries are streamed. The run itself is recorded; one of the schedule, and whatever found
     something, also in the chain. `total` is told the records to check, `progress` those that were.
 
-    `signed`: roots under good signatures, that the records are held against, as is the root of the stored tree. Without
-    it the MACs alone are checked, which costs half as much.
+    `signed`: roots under good signatures, that the records are held against, as is every node of the stored tree.
+    Without it the MACs alone are checked, which costs half as much.
     `adopt`: an operator vouches for a valid chain whose recorded head is missing; its end is recorded from now on.
     """
     started = datetime.now(UTC)
@@ -183,6 +183,8 @@ class _Check:
         self._adopt = adopt
         self.first = self.last = 0
         self.mark: StoredMark | None = None
+        self._damaged = False
+        self._leaves = 0
 
     async def run(self, total: Callable[[int], None], progress: Callable[[int], None]) -> Verdict:
         # Read before the snapshot: the chain only grows, so it must reach at least this far.
@@ -213,13 +215,23 @@ class _Check:
                     progress(verifier.checked_records)
                     if not going:
                         break
-            misfit = tree is not None and not tree.flawed and not await fits(session, tree.root)
+            whole = last >= end.sequence
+            misfit = self._damaged
+            if tree is not None and not tree.flawed:
+                misfit = not await fits(session, tree.nodes, whole)
         self.last = verifier.head.sequence
         flaw = tree.finish() if tree is not None and self._signed else None
         # Whoever edits records may edit nodes too, so of the two the records are believed where they tell more.
         if flaw is None and misfit and verifier.finish().verdict is Outcome.VALID:
-            flaw = Verdict(Outcome.TAMPERED, None, 0, "The stored Merkle tree is not that of the entries.")
-        return await self._concluded(verifier, flaw, head, doubt, whole=last >= end.sequence)
+            flaw = self._misfit(whole)
+        return await self._concluded(verifier, flaw, head, doubt, whole=whole)
+
+    def _misfit(self, whole: bool) -> Verdict:
+        """What it says that the nodes are not those of entries which are good as far as they go."""
+        if whole and self._leaves > self.last:
+            reason = f"The chain ends at {self.last}; its Merkle tree has {self._leaves} leaves."
+            return Verdict(Outcome.TRUNCATED, self.last + 1, 0, reason)
+        return Verdict(Outcome.TAMPERED, None, 0, "The stored Merkle tree is not that of the entries.")
 
     async def _tree(self, session: Session, start: Head, last: int) -> TreeCheck | None:
         """Holds the records against the signed roots: from the first entry on, or from the stored tree, since a signed
@@ -227,11 +239,15 @@ class _Check:
         if self._signed is None:
             return None
         signed = [root for root in self._signed if root.size <= last]
+        leaves = self._leaves = await merkle.size(session)
         if start == EMPTY:
-            return TreeCheck(self._organisation, signed)
+            return TreeCheck(self._organisation, signed, leaves=leaves)
+        if leaves < start.sequence:
+            return None
         try:
-            return TreeCheck(self._organisation, signed, await stored(session, start.sequence))
+            return TreeCheck(self._organisation, signed, await stored(session, start.sequence), leaves)
         except TreeError:
+            self._damaged = True
             return None
 
     async def _concluded(
@@ -250,8 +266,9 @@ class _Check:
             if verifier.key_id and (head is not None or self._adopt):
                 # Killed between a commit and its head, a sequencer leaves the head behind; what is valid now may be
                 # held to.
+                record = self._heads.advance if head is not None else self._heads.adopt
                 try:
-                    await asyncio.to_thread(self._heads.advance, self._organisation, verifier.head, verifier.key_id)
+                    await asyncio.to_thread(record, self._organisation, verifier.head, verifier.key_id)
                 except (HeadFileError, PrivateFileError, OSError):
                     log.exception("verification.head_not_recorded", organisation=str(self._organisation))
         return verdict

@@ -6,9 +6,13 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
-from app.domain.merkle import Node
+from app.domain.merkle import HASH_BYTES, Node
+from app.domain.tree_digest import BLOCK_BITS
 from app.storage.engine import Session
 from app.storage.scope import tenant
+
+#: No tree of 2^63 leaves has a node above.
+MAX_LEVEL = 63
 
 # One signer of an organisation's checkpoints at a time.
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(CAST(:organisation AS text), 8))")
@@ -57,6 +61,32 @@ async def add(session: Session, made: Sequence[tuple[Node, bytes]]) -> None:
             "hashes": [digest for _, digest in made],
         },
     )
+
+
+# Of the nodes that leaves from `first` to `last` complete, the digest of each level, as `NodeDigests` computes it; NULL
+# where places are left out or something is no hash.
+_DIGESTS = text(
+    f"""
+    SELECT b.level, CASE WHEN sum(b.nodes) = max(b.top) + 1 - (CAST(:first AS bigint) >> CAST(b.level AS integer))
+        AND bool_and(b.sized) THEN sha256(string_agg(b.digest, CAST('' AS bytea) ORDER BY b.block)) END AS digest
+    FROM (
+        SELECT m.level, m.position >> {BLOCK_BITS} AS block, count(*) AS nodes, max(m.position) AS top,
+            bool_and(octet_length(m.hash) = {HASH_BYTES}) AS sized,
+            sha256(string_agg(m.hash, CAST('' AS bytea) ORDER BY m.position)) AS digest
+        FROM generate_series(0, {MAX_LEVEL}) AS w (level) JOIN merkle_nodes m ON {tenant("m")}
+            AND m.level = w.level AND m.position >= CAST(:first AS bigint) >> w.level
+            AND (CAST(:last AS bigint) IS NULL OR m.position < CAST(:last AS bigint) >> w.level)
+        GROUP BY m.level, m.position >> {BLOCK_BITS}) b
+    GROUP BY b.level
+    """
+)
+
+
+async def digests(session: Session, start: int, end: int | None) -> dict[int, bytes | None]:
+    """By level, the digest of the nodes that came into being while the tree grew from `start` to `end` leaves; with
+    None, of all that are stored from there on."""
+    rows = await session.rows(_DIGESTS, {"organisation": session.organisation, "first": start, "last": end})
+    return {row.level: row.digest for row in rows}
 
 
 class StoredCheckpoint(NamedTuple):

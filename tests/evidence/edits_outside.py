@@ -4,7 +4,7 @@ import os
 
 from app.domain.chain import Outcome
 from app.domain.merkle import root_nodes
-from tests.evidence.attack import VALID, Attack, Expected, edit, tampered
+from tests.evidence.attack import Attack, Expected, edit, tampered
 
 
 @edit
@@ -24,9 +24,42 @@ async def node_that_the_root_is_folded_from(attack: Attack) -> Expected:
 
 @edit
 async def node_inside_the_tree(attack: Attack) -> Expected:
-    """No root of the whole tree is made of it. It shows when a proof is: none is handed out that does not hold."""
-    await change_node(attack, 0, 0)
-    return VALID
+    """No root of the whole tree is made of it, but proofs are."""
+    await change_node(attack, *any_node(attack))
+    return Expected(Outcome.TAMPERED, None)
+
+
+@edit
+async def node_deleted(attack: Attack) -> Expected:
+    level, position = any_node(attack)
+    status = await attack.connection.execute(
+        "DELETE FROM merkle_nodes WHERE organisation_id = $1 AND level = $2 AND position = $3",
+        attack.organisation,
+        level,
+        position,
+    )
+    assert status == "DELETE 1"
+    return Expected(Outcome.TAMPERED, None)
+
+
+@edit
+async def node_added(attack: Attack) -> Expected:
+    """One that later leaves would complete: the sequencer could not add it then."""
+    level = attack.chance.randrange(1, 6)
+    await attack.connection.execute(
+        "INSERT INTO merkle_nodes (organisation_id, level, position, hash) VALUES ($1, $2, $3, $4)",
+        attack.organisation,
+        level,
+        attack.end >> level,
+        attack.chance.randbytes(32),
+    )
+    return Expected(Outcome.TAMPERED, None)
+
+
+def any_node(attack: Attack) -> tuple[int, int]:
+    """Any node but the last leaf: without that one the tree is one that has not yet caught up."""
+    level = attack.chance.randrange((attack.end - 1).bit_length())
+    return level, attack.chance.randrange((attack.end - 1) >> level)
 
 
 async def change_node(attack: Attack, level: int, position: int) -> None:
@@ -96,6 +129,14 @@ async def head_file_removed_and_all_deleted_before_a_restart(attack: Attack) -> 
     await attack.delete()
     await attack.connection.execute("DELETE FROM chain_verifications WHERE organisation_id = $1", attack.organisation)
     attack.restart()
+    # The tree has been left.
+    return Expected(Outcome.TRUNCATED, 1)
+
+
+@edit
+async def all_deleted_with_its_nodes_and_the_head_file_before_a_restart(attack: Attack) -> Expected:
+    await head_file_removed_and_all_deleted_before_a_restart(attack)
+    await attack.connection.execute("DELETE FROM merkle_nodes WHERE organisation_id = $1", attack.organisation)
     return Expected(Outcome.UNVERIFIABLE, None)
 
 

@@ -10,6 +10,7 @@ from app.domain.checkpoint import NoteError, parse_note
 from app.domain.evidence_tree import Growth, Root, TreeCheck, leaf
 from app.evidence import tree
 from app.evidence.checkpoints import Checkpointer, known_checkpoints, open_checkpoint
+from app.evidence.verification import Stretch, verify_chain
 from app.providers.checkpoint_log import CheckpointLog
 from app.providers.signing import SigningKeys
 from app.storage import evidence, merkle
@@ -85,22 +86,36 @@ async def test_a_chain_from_before_the_tree_is_made_up_for_once(office, owner_ur
     assert (await stored(office)).root == naive(await entries_of(office), office.organisation)
 
 
-async def test_an_edited_node_does_not_fit(office, owner_url):
-    await append(office, 6)
-    entries = await entries_of(office)
-    roots = [naive(entries[:size], office.organisation) for size in (4, 6)]
+@pytest.mark.parametrize("edit", ["hash = sha256(hash)", "hash = hash || '\\x00'", "position = position + 100"])
+async def test_an_edit_of_any_node_is_found_by_a_check(office, owner_url, edit):
+    """By a check of all, and by one of a range that the leaves of the node lie in."""
+    await append(office, 11)
 
-    async def fits(root):
-        async with office.database.snapshot(office.organisation) as session:
-            return await tree.fits(session, root)
+    async def check(first=None, last=None):
+        stretch = Stretch(first, last)
+        verdict = await verify_chain(
+            office.database, office.keys, office.heads, office.organisation, signed=[], stretch=stretch
+        )
+        return verdict.verdict, verdict.first_bad_sequence
 
-    assert [await fits(root) for root in (*roots, Root(7, bytes(32)))] == [True, True, True]
-    assert not await fits(Root(6, bytes(32)))
-    edit = "UPDATE merkle_nodes SET hash = sha256(hash) WHERE organisation_id = $1 AND level = 1 AND position = 2"
-    await behind_the_wall(owner_url, office, edit)
-    assert [await fits(root) for root in roots] == [True, False]
-    await behind_the_wall(owner_url, office, "DELETE FROM merkle_nodes WHERE organisation_id = $1 AND level = 2")
-    assert not await fits(roots[0])
+    assert await check() == await check(3, 10) == (Outcome.VALID, None)
+    nodes = [(level, position) for level in range(4) for position in range(11 >> level)]
+    for level, position in nodes[:10] + nodes[11:]:
+        where = f"WHERE organisation_id = $1 AND level = {level} AND position"
+        async with connection(owner_url) as opened:
+            await opened.execute("SET session_replication_role = replica")
+            async with opened.transaction():
+                [was] = await opened.fetch(f"SELECT hash FROM merkle_nodes {where} = {position}", office.organisation)
+                await opened.execute(f"UPDATE merkle_nodes SET {edit} {where} = {position}", office.organisation)
+            longer = level == 0 and "position" in edit
+            expected = (Outcome.TRUNCATED, 12) if longer else (Outcome.TAMPERED, None)
+            assert await check() == expected, (level, position)
+            # The range begins upon the node over the two leaves before it.
+            within = 2 < (position + 1) << level <= 10 or (level, position) == (1, 0)
+            assert (await check(3, 10))[0] is (Outcome.TAMPERED if within else Outcome.VALID), (level, position)
+            undo = f"UPDATE merkle_nodes SET hash = $2, position = {position} {where} IN ({position}, {position} + 100)"
+            await opened.execute(undo, office.organisation, was["hash"])
+    assert await check() == (Outcome.VALID, None)
 
 
 async def test_nodes_and_checkpoints_are_append_only(office, checkpointer, owner_url):

@@ -266,6 +266,8 @@ async def test_a_head_that_was_removed_is_not_made_anew(office, owner):
 
     await owner.execute("SET session_replication_role = replica")
     await owner.execute("DELETE FROM evidence WHERE organisation_id = $1", office.organisation)
+    # Its tree would tell what is missing.
+    await owner.execute("DELETE FROM merkle_nodes WHERE organisation_id = $1", office.organisation)
     assert await found(office, office.organisation, heads=restarted) == (Outcome.UNVERIFIABLE, None)
     await enqueue(office.database, office.organisation, 1)
     assert await later.turn(office.organisation) == 3

@@ -13,6 +13,7 @@ from app.domain.canonical import canonical
 from app.domain.chain import EMPTY, Head, Outcome, append
 from app.domain.errors import Code
 from app.domain.principal import Permission
+from app.evidence.tree import catch_up
 from app.evidence.verification import verify_chain
 from app.providers.head_file import HeadFile
 from app.providers.ids import new_id
@@ -235,6 +236,9 @@ async def test_without_a_recorded_head_the_verdict_says_what_it_cannot_tell(offi
     office.heads.path(office.organisation).unlink()
     await untie(owner, office.organisation, "DELETE FROM evidence WHERE organisation_id = $1 AND sequence = 3")
     restarted = HeadFile(office.home / "heads", office.keys.organisation_key)
+    # The tree still tells that there was more.
+    assert await found(office, office.organisation, heads=restarted) == (Outcome.TRUNCATED, 3)
+    await untie(owner, office.organisation, "DELETE FROM merkle_nodes WHERE organisation_id = $1")
     for heads in (restarted, HeadFile(office.home / "elsewhere", office.keys.organisation_key)):
         verdict = await check(office, office.organisation, heads=heads)
         assert (verdict.verdict, verdict.first_bad_sequence, verdict.checked_records) == (Outcome.UNVERIFIABLE, None, 2)
@@ -244,6 +248,13 @@ async def test_without_a_recorded_head_the_verdict_says_what_it_cannot_tell(offi
     verdict = await verify_chain(office.database, office.keys, restarted, office.organisation, adopt=True)
     assert verdict.verdict is Outcome.VALID
     assert restarted.read(office.organisation).sequence == 2
+    # Who saw the head that is given up, and runs on, is told so by the file itself.
+    assert await found(office, office.organisation) == VALID
+    await chain(office, 1)
+    assert restarted.read(office.organisation).sequence == office.heads.read(office.organisation).sequence > 2
+    assert (
+        await found(office, office.organisation) == await found(office, office.organisation, heads=restarted) == VALID
+    )
 
 
 # Memory
@@ -288,3 +299,23 @@ async def test_memory_does_not_grow_with_the_chain(office, owner):
         verdict = await check(office, many)
         assert (verdict.verdict, verdict.first_bad_sequence, verdict.checked_records) == (Outcome.TAMPERED, 7, 7)
     assert await found(office, few) == VALID
+
+
+async def test_nodes_of_a_tree_of_many_blocks_are_compared(office, owner):
+    """Nodes are digested in blocks; an edit shows in any of them."""
+    organisation = await filled(office, 20_000)
+    await catch_up(office.database, organisation)
+
+    async def checked() -> Outcome:
+        heads = office.heads
+        return (await verify_chain(office.database, office.keys, heads, organisation, signed=[])).verdict
+
+    assert await checked() is Outcome.VALID
+    for place in (17_000, 16_383):
+        await untie(
+            owner,
+            organisation,
+            "UPDATE merkle_nodes SET hash = sha256(hash) WHERE organisation_id = $1 AND level = 0 "
+            f"AND position = {place}",
+        )
+        assert await checked() is Outcome.TAMPERED
