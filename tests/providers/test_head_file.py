@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from app.domain.chain import Head
-from app.providers.head_file import HeadFile, HeadFileError, HeadKeyMissing
+from app.providers.head_file import HeadFile, HeadFileError, HeadKeyMissing, HeadLost
 from app.providers.private_file import PrivateFileError
 
 OURS, THEIRS = UUID(int=1), UUID(int=2)
@@ -51,6 +51,38 @@ def test_it_never_goes_back(heads: HeadFile) -> None:
     for sequence, expected in ((2, 2), (5, 5), (5, 5), (4, 5), (1, 5), (6, 6)):
         assert heads.advance(OURS, head(sequence), "k1") == head(expected)
         assert heads.read(OURS) == head(expected)
+
+
+def test_who_saw_a_later_head_believes_one_that_was_vouched_for(heads: HeadFile) -> None:
+    """And no file from before that."""
+    heads.advance(OURS, head(5), "k1")
+    before = heads.path(OURS).read_bytes()
+    heads.path(OURS).unlink()
+    operator = HeadFile(heads.path(OURS).parent, key_for)
+    with pytest.raises(HeadLost):
+        operator.read(OURS)
+    assert operator.adopt(OURS, head(3, "b"), "k1") == head(3, "b")
+    vouched = heads.path(OURS).read_bytes()
+    assert heads.read(OURS) == head(3, "b")
+    assert heads.advance(OURS, head(4, "b"), "k1") == head(4, "b")
+    for older in (before, vouched):
+        heads.path(OURS).write_bytes(older)
+        assert heads.read(OURS) == head(4, "b")
+    # What is advanced after that stays vouched for, also where the file is gone again.
+    heads.path(OURS).unlink()
+    heads.advance(OURS, head(5, "b"), "k1")
+    assert operator.read(OURS) == head(5, "b")
+
+
+def test_the_time_that_it_was_vouched_for_is_under_the_seal(heads: HeadFile) -> None:
+    heads.adopt(OURS, head(3), "k1")
+    fields = json.loads(heads.path(OURS).read_text())
+    for adopted in (fields["adopted"] + 1, 0, -1, 2**70, "1", None, True):
+        rewrite(heads, adopted=adopted)
+        with pytest.raises(HeadFileError):
+            heads.read(OURS)
+    rewrite(heads, adopted=fields["adopted"])
+    assert heads.read(OURS) == head(3)
 
 
 def test_the_key_may_rotate_between_heads(heads: HeadFile) -> None:
