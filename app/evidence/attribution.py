@@ -46,18 +46,20 @@ class Attribution:
         return parse_instant(self.record["knownAt"])
 
 
-async def find(database: Database, principal: Principal, id: str) -> Attribution:
-    """One record by its id. ATTRIBUTION_NOT_FOUND when it is unknown, malformed, or not the caller's to see."""
+async def find(database: Database, principal: Principal, id: str, field: str = "id") -> Attribution:
+    """One record by its id. ATTRIBUTION_NOT_FOUND, with the input's `field`, when it is unknown, malformed, or not the
+    caller's to see."""
     async with database.snapshot(principal.organisation) as session:
-        return await seen_record(session, principal, id)
+        return await seen_record(session, principal, id, field)
 
 
-async def seen_record(session: Session, principal: Principal, id: str) -> Attribution:
+async def seen_record(session: Session, principal: Principal, id: str, field: str = "id") -> Attribution:
     """The same within a session."""
     key = parse_id(id)
-    if key is None:
-        raise not_found()
-    return await _visible(session, principal, await evidence.find_record(session, key))
+    row = None if key is None else await evidence.find_record(session, key)
+    if row is None or (row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row)):
+        raise not_found(field)
+    return attribution_of(row)
 
 
 async def find_all(database: Database, principal: Principal, request_id: str) -> list[Attribution]:
@@ -74,9 +76,9 @@ async def link_response(database: Database, principal: Principal, attribution_id
     """Append `context_attribution_link`, once for each pair however often and at once it is called."""
     if not 0 < len(response_id) <= MAX_RESPONSE_ID or not _is_text(response_id):
         raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
-    attribution = await find(database, principal, attribution_id)
+    attribution = await find(database, principal, attribution_id, "attributionId")
     if attribution.record["category"] != DELIVERY_CATEGORY:
-        raise not_found()
+        raise not_found("attributionId")
     await append_link(database, principal, attribution, response_id)
 
 
@@ -164,14 +166,6 @@ class Sight:
 
     def sees(self, row: Any) -> bool:
         return self.auditor or row.user_id == self.user or row.space_id in self.spaces
-
-
-async def _visible(session: Session, principal: Principal, row: Any | None) -> Attribution:
-    if row is None:
-        raise not_found()
-    if row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row):
-        raise not_found()
-    return attribution_of(row)
 
 
 def attribution_of(row: Any) -> Attribution:

@@ -93,7 +93,7 @@ async def replay(
     """ATTRIBUTION_NOT_FOUND as `attribution`. Without a trace the query is to be given again: BAD_USER_INPUT unless its
     hash is the one that was recorded. `now`: asked against today, not against the recorded clocks."""
     async with database.snapshot(principal.organisation) as session:
-        attribution = await seen_record(session, principal, id)
+        attribution = await seen_record(session, principal, id, "attributionId")
         sight = await Sight.of(session, principal)
         # Groups come from a token and are not recorded; who asks for their own is taken to be in those they are in.
         groups = principal.groups if attribution.record["userId"] == str(principal.id) else ()
@@ -107,7 +107,7 @@ async def replay_for_operator(
     async with database.snapshot(organisation) as session:
         row = await evidence.find_record(session, id)
         if row is None:
-            raise not_found()
+            raise not_found("attributionId")
         sight = Sight(UUID(int=0), True, frozenset(), frozenset())
         return await _replay(session, keys, rerun, attribution_of(row), sight, (), query, now)
 
@@ -124,7 +124,7 @@ async def _replay(
 ) -> Replay:
     record = attribution.record
     if record["category"] != DELIVERY_CATEGORY:
-        raise not_found()
+        raise not_found("attributionId")
     trace = await _trace(session, attribution)
     asked = _query(record, trace, query)
     recorded = given(record)

@@ -70,9 +70,9 @@ async def stale(
 async def moved_of(database: Database, principal: Principal, id: str) -> Stale:
     """What moved of one delivery since it was made. ATTRIBUTION_NOT_FOUND as `attribution`."""
     async with database.snapshot(principal.organisation) as session:
-        attribution = await seen_record(session, principal, id)
+        attribution = await seen_record(session, principal, id, "attributionId")
         if attribution.record["category"] != DELIVERY_CATEGORY:
-            raise not_found()
+            raise not_found("attributionId")
         held = [
             Held(attribution.id, item.item, item.whole, item.source, attribution.valid_at)
             for item in given(attribution.record)

@@ -149,17 +149,17 @@ async def test_another_organisation_sees_nothing_whatever_it_may(world, answer):
 
 
 async def test_all_that_is_not_found_is_told_alike(world, answer):
-    """Unknown, malformed, and somebody else's: one answer."""
+    """Unknown, malformed, and somebody else's: one answer, which names the argument."""
     nobody = await world.add_person("nobody")
     database = world.parts.database
     await world.parts.sequencer.turn(world.organisation)
     told = {await refusal(find(database, nobody, str(answer.attribution_id)))}
     told |= {await refusal(find(database, nobody, str(uuid4())))}
     told |= {await refusal(find(database, nobody, id)) for id in MALFORMED}
-    told |= {await refusal(link_response(database, nobody, str(answer.attribution_id), "r"))}
-    told |= {await refusal(link_response(database, nobody, id, "r")) for id in [*MALFORMED, str(uuid4())]}
-    [(code, _, _, retryable)] = told
-    assert (code, retryable) == (Code.ATTRIBUTION_NOT_FOUND, False)
+    links = [str(answer.attribution_id), *MALFORMED, str(uuid4())]
+    linking = {await refusal(link_response(database, nobody, id, "r")) for id in links}
+    for (code, _, field, retryable), named in ((*told, "id"), (*linking, "attributionId")):
+        assert (code, field, retryable) == (Code.ATTRIBUTION_NOT_FOUND, named, False)
 
 
 # Links

@@ -71,8 +71,8 @@ async def test_what_is_refused(world: World, api: Api) -> None:
         error = await api.error(query, variables, token=None if by is None else token_of(world, by))
         return error["extensions"]["code"], error["extensions"].get("field")
 
-    assert await refusal(REPLAY, {"id": id}, "stranger") == ("ATTRIBUTION_NOT_FOUND", "id")
-    assert await refusal(REPLAY, {"id": "nonsense"}) == ("ATTRIBUTION_NOT_FOUND", "id")
+    assert await refusal(REPLAY, {"id": id}, "stranger") == ("ATTRIBUTION_NOT_FOUND", "attributionId")
+    assert await refusal(REPLAY, {"id": "nonsense"}) == ("ATTRIBUTION_NOT_FOUND", "attributionId")
     assert await refusal(REPLAY, {"id": id, "q": "another"}) == ("BAD_USER_INPUT", "query")
     assert await refusal(IMPACT, {}) == ("BAD_USER_INPUT", "itemId")
     assert await refusal(IMPACT, {"sha": "x"}) == ("BAD_USER_INPUT", "contentSha256")
