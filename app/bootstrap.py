@@ -33,6 +33,7 @@ from app.providers.embedder.hashing import HashingEmbedder
 from app.providers.embedder.minilm import MiniLM
 from app.providers.endpoint import Endpoint
 from app.providers.head_file import HeadFile
+from app.providers.keeping import keep_running
 from app.providers.keyring import KeyRing
 from app.providers.reranker import Reranker
 from app.providers.signing import SigningKeys
@@ -49,10 +50,15 @@ from app.settings import Settings
 from app.storage.engine import ROLE, Database
 from app.storage.listening import Listener
 from app.storage.migration import allow_login, migrate, with_driver
+from app.storage.polling import Poller
 from app.storage.vector_index import ensure_index
 
 ROOT = Path(__file__).resolve().parent.parent
 ALEMBIC = ROOT / "alembic.ini"
+
+#: Connections of a process's own tasks: the sequencer, checkpoints, the index of deliveries, embeddings, a verification
+#: and what holds its claim.
+BACKGROUND = 6
 
 
 def read_settings() -> Settings:
@@ -81,6 +87,11 @@ class Installation:
             embedded.stop()
             raise
         return cls(embedded.url(ROLE), embedded)
+
+    async def keep(self) -> None:
+        """For ever: start an embedded database again when it has died."""
+        if self.embedded is not None:
+            await keep_running(self.embedded)
 
     def close(self) -> None:
         """Let go; the last to let go of an embedded database stops it."""
@@ -116,6 +127,8 @@ class Services:
 
     settings: Settings
     database: Database
+    #: What the process does by itself has connections of its own: callers cannot starve it.
+    background: Database
     retriever: Retriever
     preparer: Preparer
     editor: Editor
@@ -133,7 +146,7 @@ class Services:
     witnessing: Witnessing | None
     embedding: EmbeddingWorker | None
     watch: Watch
-    listener: Listener
+    listener: Listener | Poller
     rung: asyncio.Event
     gateway: Gateway | None
 
@@ -153,11 +166,11 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     development, tokens = _tokens(settings)
     embedder = _embedder(settings)
     heads = HeadFile(settings.home / "heads", keys.organisation_key)
-    database = Database.connect(installation.url, settings.pool_size)
+    database, background = databases(settings, installation.url)
     signing = signing_keys(settings)
     witnessing = Witnessing(Witness(settings.witness_url)) if settings.witness_url else None
     checkpoints = Checkpointer(
-        database,
+        background,
         signing,
         CheckpointLog(settings.home / "checkpoints"),
         settings.deployment,
@@ -165,7 +178,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
         every_seconds=settings.checkpoint_seconds,
         witnessing=witnessing,
     )
-    indexer = Indexer(database)
+    indexer = Indexer(background)
     counter = Tokens()
     preparer = Preparer(WordPieces(), counter, analyser)
     writer = Writer(database, Reviser(counter, embedder))
@@ -177,6 +190,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
         yield Services(
             settings=settings,
             database=database,
+            background=background,
             retriever=Retriever(
                 database,
                 embedder if settings.search_backend != "text" else None,
@@ -199,17 +213,17 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             development=development,
             keys=keys,
             heads=heads,
-            sequencer=Sequencer(database, keys, heads, [checkpoints.appended, indexer.appended]),
+            sequencer=Sequencer(background, keys, heads, [checkpoints.appended, indexer.appended]),
             indexer=indexer,
             signing=signing,
             checkpoints=checkpoints,
-            schedule=Schedule(database, keys, heads, checkpoints.known, settings.verify_every_hours)
+            schedule=Schedule(background, keys, heads, checkpoints.known, settings.verify_every_hours)
             if settings.verify_every_hours
             else None,
             witnessing=witnessing,
-            embedding=EmbeddingWorker(database, embedder) if embedder else None,
+            embedding=EmbeddingWorker(background, embedder) if embedder else None,
             watch=watch,
-            listener=Listener(installation.url, watch.heard),
+            listener=_listener(settings, installation.url, background, watch),
             rung=rung,
             gateway=gateway,
         )
@@ -223,6 +237,23 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
         if witnessing is not None:
             await witnessing.close()
         await database.close()
+        await background.close()
+
+
+def databases(settings: Settings, url: str) -> tuple[Database, Database]:
+    """The pool of the callers, and the one of the process's own tasks, which may wait and take their time."""
+    pooled = settings.database_pooler == "transaction"
+    callers = Database.connect(
+        url, settings.pool_size, settings.pool_wait_ms / 1000, settings.statement_timeout_ms, pooled
+    )
+    return callers, Database.connect(url, BACKGROUND, pool_timeout=30.0, pooled=pooled)
+
+
+def _listener(settings: Settings, url: str, database: Database, watch: Watch) -> Listener | Poller:
+    """Through a pooler in transaction mode nothing can be listened to."""
+    if settings.database_pooler == "transaction":
+        return Poller(database, watch.heard, lambda: watch.count > 0)
+    return Listener(url, watch.heard)
 
 
 @asynccontextmanager

@@ -32,7 +32,33 @@ class Settings(BaseSettings):
     migration_database_url: str | None = Field(
         None, description="The same database as the owner of its tables; without it `MUNIMENT_DATABASE_URL` migrates."
     )
-    pool_size: int = Field(16, ge=1, le=200, description="Database connections a process.")
+    database_pooler: Literal["none", "transaction"] = Field(
+        "none",
+        description="`transaction`: a pooler such as PgBouncer stands in between, in transaction mode. The migration "
+        "URL should then name the database itself.",
+    )
+    pool_size: int = Field(
+        16,
+        ge=1,
+        le=200,
+        description="Database connections that the callers of one process share; its own tasks have up to 7 more.",
+    )
+    pool_wait_ms: int = Field(
+        2000,
+        ge=1,
+        le=60_000,
+        description="Milliseconds that a caller waits for one before it is told to retry.",
+    )
+    statement_timeout_ms: int = Field(
+        30_000, ge=0, description="Milliseconds that one statement of a caller may take; 0: any time."
+    )
+    shutdown_seconds: float = Field(
+        20,
+        ge=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Seconds that what is under way may take to finish when the server is told to stop.",
+    )
     search_backend: Literal["exact", "hnsw", "text"] = Field(
         "exact",
         description="`exact`: text and exact cosine. `hnsw`: text and an index of the vectors, for hundreds of "

@@ -79,6 +79,7 @@ class EmbeddedPostgres:
         self._data = self._folder / "data"
         self._binaries = process.package_folder() / f"pginstall{MAJOR}" / "bin"
         self._users: int | None = None
+        self._settings: Mapping[str, str] = {}
         self._socket_folder = self._data
 
     @classmethod
@@ -125,6 +126,22 @@ class EmbeddedPostgres:
             pid: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[0]
             return pid or None
 
+    @property
+    def answers(self) -> bool:
+        """Whether something holds the socket. False as soon as the postmaster is gone."""
+        return self.pid is not None
+
+    def revive(self) -> None:
+        """Start the server again if it has died, as `start` would; nothing when another user of the home did, or when
+        this hold was let go meanwhile. Raises as `start` does."""
+        try:
+            with self._held("lock"):
+                if self._users is not None:
+                    self._await_server(self._settings)
+        except OSError as failure:
+            reason = failure.strerror or str(failure)
+            raise EmbeddedPostgresError(f"The embedded PostgreSQL cannot be started again: {reason}.") from failure
+
     def stop(self) -> None:
         """Let go. The last living user shuts the server down and returns when no process of it is left.
 
@@ -142,6 +159,7 @@ class EmbeddedPostgres:
     def _join(self, settings: Mapping[str, str]) -> None:
         """Needs `lock`. A failed or interrupted start leaves no server behind that nobody uses."""
         self._users = self._open("users")
+        self._settings = settings
         try:
             fcntl.flock(self._users, fcntl.LOCK_SH)
             self._ensure_cluster()

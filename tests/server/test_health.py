@@ -24,7 +24,7 @@ async def test_alive_and_ready(parts: Services) -> None:
         application.state.services = parts
         assert (await http.get("/readyz")).json() == {"status": "ok"}
         for error in (MunimentError(Code.SEARCH_UNAVAILABLE, "gone"), RuntimeError("no such table: secret")):
-            application.state.services = replace(parts, database=_Gone(error))  # type: ignore[arg-type]
+            application.state.services = replace(parts, background=_Gone(error))  # type: ignore[arg-type]
             with capture_logs() as logs:
                 answer = await http.get("/readyz")
             assert (answer.status_code, answer.json()) == (503, {"status": "unavailable"})
