@@ -1,16 +1,25 @@
 """Running the server in this process: the port first, then uvicorn, then the line that says where it is."""
 
+import asyncio
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from time import monotonic
+from types import FrameType
 
+import structlog
 import uvicorn
+from uvicorn.importer import import_from_string
 
 from app.bootstrap import ROOT
 from app.domain.errors import Code, MunimentError
+from app.server.draining import Gate
 from app.server.middleware import MAX_BODY_BYTES
 from app.settings import Settings
+
+log = structlog.get_logger()
 
 _QUESTION = "How does a retrieval record its evidence?"
 _QUERY = (
@@ -20,32 +29,58 @@ _QUERY = (
 
 
 class _Server(uvicorn.Server):
-    """Tells when it can be reached."""
+    """Tells when it can be reached, and stops in an orderly way: while what is under way finishes, it still listens and
+    says that it stops. A second signal, whichever, stops it at once."""
 
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, gate: Gate, on_started: Callable[[], None], patience: float) -> None:
         super().__init__(config)
+        self._gate = gate
         self._on_started = on_started
+        self._patience = patience
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_started()
 
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        self._gate.close()
+        leaving = asyncio.ensure_future(self._gate.left())
+        deadline = monotonic() + self._patience
+        while not leaving.done() and not self.force_exit and monotonic() < deadline:
+            await asyncio.wait({leaving}, timeout=0.1)
+        if not leaving.done():
+            log.warning("server.cut", requests=self._gate.inside)
+        leaving.cancel()
+        await super().shutdown(sockets)
 
-def run_server(settings: Settings, on_started: Callable[[], None]) -> None:
-    """Serve until a signal ends it; orderly, whatever signal that is."""
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            self.force_exit = True
+        super().handle_exit(sig, frame)
+
+
+def run_server(settings: Settings, on_started: Callable[[], None], listening: socket | None = None) -> None:
+    """Serve until a signal ends it; orderly, whatever signal that is. `listening`: a socket that others share."""
+    gate = Gate(import_from_string("schema.asgi:app"))
     config = uvicorn.Config(
-        "schema.asgi:app",
+        gate,
         host=settings.host,
         port=settings.port,
-        log_level="warning",
+        lifespan="on",
+        # Ours is set already, for every library: theirs would print what users wrote.
+        log_config=None,
         access_log=False,
+        server_header=False,
         ws_max_size=MAX_BODY_BYTES,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=1,
     )
+    server = _Server(config, gate, on_started, settings.shutdown_seconds)
     # uvicorn ends in an orderly way first, and only then hands the signal on.
     with suppress(KeyboardInterrupt):
-        _Server(config, on_started).run()
+        server.run([listening] if listening else None)
+    if not server.started:
+        sys.exit(3)
 
 
 def require_free(host: str, port: int) -> None:

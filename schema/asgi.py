@@ -13,6 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from app.bootstrap import ROOT, Installation, read_settings, services, workers
 from app.gateway.routes import PREFIX, gateway_routes
+from app.server.hanging_up import HangUp
 from app.server.health import health_routes
 from app.server.keys import key_routes
 from app.server.log import configure_logging
@@ -41,13 +42,17 @@ async def lifespan(application: Starlette) -> AsyncIterator[None]:
             gc.collect()
             gc.freeze()
             gc.set_threshold(*GENERATIONS)
-            yield
+            keeping = asyncio.create_task(installation.keep())
+            try:
+                yield
+            finally:
+                keeping.cancel()
     finally:
         await asyncio.to_thread(installation.close)
 
 
 def create_app() -> Starlette:
-    endpoint: Any = GraphQLEndpoint()
+    endpoint: Any = HangUp(GraphQLEndpoint())
     return Starlette(
         routes=[
             Route("/graphql", endpoint),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fixtures.server import LiveServer
 from tests.fixtures.upstream import DONE, STREAM, Provider, event
-from tests.resilience.processes import of_home, postmaster, wait
+from tests.resilience.processes import kept_down, of_home, postmaster, wait
 
 RETRIEVE = '{ retrieve(input: {query: "refunds", spaceKey: "muniment"}) { attributionId } }'
 MODEL_CALLS = "query($id: ID!) { modelCalls(contextRequestId: $id) { edges { node { outcome link } } } }"
@@ -95,10 +95,11 @@ async def test_the_database_stands_still_and_then_dies(server: LiveServer, provi
     provider.behaviour = gate = Gated()
     calling = asyncio.create_task(call(server, named))
     await asyncio.wait_for(gate.arrived.wait(), 30)
-    os.kill(postmaster(server.home), signal.SIGKILL)
-    await asyncio.to_thread(wait, lambda: not of_home(server.home), "the children of PostgreSQL notice")
-    gate.go.set()
-    assert await calling == ("error", WHOLE)
-    # Again, with nothing there from the start.
-    assert await call(server, named) == ("error", WHOLE)
+    with kept_down(server.home):
+        os.kill(postmaster(server.home), signal.SIGKILL)
+        await asyncio.to_thread(wait, lambda: not of_home(server.home), "the children of PostgreSQL notice")
+        gate.go.set()
+        assert await calling == ("error", WHOLE)
+        # Again, with nothing there from the start.
+        assert await call(server, named) == ("error", WHOLE)
     assert await asyncio.to_thread(server.stop) == 0

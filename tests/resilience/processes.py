@@ -1,7 +1,9 @@
 """Which processes a home has, asked of the kernel: a pid file may lie."""
 
+import fcntl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -35,6 +37,14 @@ def postmaster(home: Path) -> int:
     named = (home / "postgres" / "data" / "postmaster.pid").read_text().split()[0]
     assert int(named) in roots, (named, roots)
     return int(named)
+
+
+@contextmanager
+def kept_down(home: Path) -> Iterator[None]:
+    """Nobody can start the PostgreSQL of a home meanwhile: the lock of those who do is held."""
+    with (home / "postgres" / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def wait(condition: Callable[[], bool], what: str, patience: float = 60.0) -> None:

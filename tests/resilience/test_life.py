@@ -15,7 +15,7 @@ from app.identity.development import DevelopmentKey
 from app.providers.embedded_postgres import EmbeddedPostgres
 from tests.fixtures.owner import connection
 from tests.fixtures.server import MUNIMENT, ROOT, LiveServer, starting
-from tests.resilience.processes import of_home, postmaster, wait
+from tests.resilience.processes import kept_down, of_home, postmaster, wait
 
 Serve = Callable[..., LiveServer]
 ASK = """{ retrieve(input: {query: "refunds", spaceKey: "muniment"}) {
@@ -188,24 +188,46 @@ def test_a_killed_server_leaves_an_orphan_that_the_next_one_ends(serve, home):
     assert of_home(home) == set()
 
 
-def test_a_server_whose_database_was_killed_refuses_and_ends_well(serve, home):
-    """It does not start PostgreSQL again by itself; the next start does, with all that was answered."""
+def test_a_server_whose_database_was_killed_refuses_and_starts_it_again(serve, home):
+    """One PostgreSQL, not two, with all that was answered; the server itself goes on."""
     server = serve()
     server.start("--no-demo")
     records = chain_of(server)["checkedRecords"]
     answer_of(server)
-    os.kill(postmaster(home), signal.SIGKILL)
-    wait(lambda: not of_home(home), "the children of PostgreSQL notice")
-    (error,) = server.ask(ASK, token=token(server))["errors"]
-    assert error["extensions"]["code"] == "SEARCH_UNAVAILABLE"
-    assert error["extensions"]["retryable"] is True
+    before = postmaster(home)
+    with kept_down(home):
+        os.kill(before, signal.SIGKILL)
+        wait(lambda: not of_home(home), "the children of PostgreSQL notice")
+        (error,) = server.ask(ASK, token=token(server))["errors"]
+        assert error["extensions"]["code"] == "SEARCH_UNAVAILABLE"
+        assert error["extensions"]["retryable"] is True
+        assert error["extensions"]["retryAfterMs"] > 0
+        assert server.get("/readyz") == 503
+        assert server.get("/healthz") == 200
+    wait(lambda: server.get("/readyz") == 200, "the server starts it again")
+    assert postmaster(home) != before
+    answer_of(server)
+    assert chain_of(server) == {"verdict": "VALID", "checkedRecords": records + 2}
     assert server.stop() == 0
     assert of_home(home) == set()
 
-    again = serve()
-    again.start("--no-demo")
-    assert chain_of(again) == {"verdict": "VALID", "checkedRecords": records + 1}
-    assert again.stop() == 0
+
+def test_two_servers_start_one_database_again(serve, home):
+    first, second = serve(), serve()
+    first.start("--no-demo")
+    second.start("--no-demo")
+    before = postmaster(home)
+    os.kill(before, signal.SIGKILL)
+    wait(lambda: before not in of_home(home), "it is gone")
+    for server in (first, second):
+        wait(lambda server=server: server.get("/readyz") == 200, "it is started again")
+        answer_of(server)
+    assert postmaster(home) != before
+    assert [server.log.count("database.started_again") for server in (first, second)] != [0, 0]
+    assert first.stop() == 0
+    answer_of(second)
+    assert second.stop() == 0
+    assert of_home(home) == set()
 
 
 # Starting again, and sharing
