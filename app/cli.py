@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
 from app.commands.bundles import export_evidence, verify_bundle_
+from app.commands.grant import grant_
 from app.commands.keys import keys
 from app.commands.replay import replay_
 from app.commands.running import Organisation, err, out, progress_bar, read_settings, require_known, with_services
@@ -277,6 +278,7 @@ def token(
     sys.stdout.write(made + "\n")
 
 
+cli.command("grant", epilog="Example: muniment grant auth0|8f2c --organisation 6f1d0c9e-… --create 'Our bank'")(grant_)
 cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")(verify_chain_)
 cli.add_typer(keys)
 cli.add_typer(signing)

@@ -9,12 +9,14 @@ from strawberry.types import ExecutionContext
 from schema.errors import CodedErrors
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
+from schema.mutations.grants import GrantMutations
 from schema.mutations.memory import MemoryMutations
 from schema.mutations.spaces import SpaceMutations
 from schema.operations import OneOperation
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.gateway import GatewayQueries
+from schema.queries.grants import GrantQueries
 from schema.queries.impact import ImpactQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.proofs import ProofQueries
@@ -41,12 +43,13 @@ class Query(
     GatewayQueries,
     ProofQueries,
     ImpactQueries,
+    GrantQueries,
 ):
     pass
 
 
 @strawberry.type(description="Writes.")
-class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations):
+class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations, GrantMutations):
     pass
 
 

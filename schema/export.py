@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from schema.build import graphql_schema
-from schema.permissions import TOKEN, needed
+from schema.permissions import TOKEN, Needs, needed
 
 FOLDER = Path(__file__).parent
 START, END = "<!-- permissions -->\n", "<!-- end of permissions -->"
@@ -19,12 +19,16 @@ def sdl() -> str:
 
 def permission_matrix() -> str:
     """One row a root field, in the order of the schema."""
-    rows = ["| | field | needs |", "|---|---|---|"]
+    rows = ["| | field | needs | checked |", "|---|---|---|---|"]
     for root in ("Query", "Mutation", "Subscription"):
-        for field, permission in needed(graphql_schema, root).items():
-            need = "a token" if permission == TOKEN else f"`{permission}`"
-            rows.append(f"| {root} | `{field}` | {need} |")
+        for field, needs in needed(graphql_schema, root).items():
+            rows.append(f"| {root} | `{field}` | {_need(needs)} | {'' if needs is None else needs.where.value} |")
     return "\n".join(rows) + "\n"
+
+
+def _need(needs: Needs | None) -> str:
+    names = () if needs is None else needs.permissions
+    return " or ".join("a token" if name == TOKEN else f"`{name}`" for name in names)
 
 
 def generated() -> dict[Path, str]:

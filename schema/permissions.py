@@ -1,11 +1,15 @@
-"""Every field of the roots says what it needs; a test fails when one does not.
+"""What every field of the roots needs, and where that is checked; a test fails for a field that does not say so.
 
-Where a permission holds depends on the space in question, so the features check it there. What stands here is the
-declaration, and the check that comes first: a valid credential.
+A permission of the whole organisation is checked here, before the field is resolved. Where a permission holds depends
+on a space that is named, or on the item that an id stands for, the feature checks it there, in the transaction that
+reads or writes: nothing can change in between. A valid credential is checked here for every field.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from enum import Enum
 from inspect import isawaitable
+from time import monotonic
 from typing import Any, Final, TypeVar
 
 import strawberry
@@ -13,44 +17,89 @@ from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
 from app.domain.principal import Permission
+from app.identity.authorisation import require
 
 F = TypeVar("F")
 
 #: Only a valid credential is needed.
 TOKEN: Final = "token"
+#: Seconds for which a running subscription goes on without another look at the permission.
+RECHECK = 1.0
+
+
+class Where(Enum):
+    """Where a permission is checked. The value is how documents say it."""
+
+    ORGANISATION = "on the organisation's own space, before the field is resolved"
+    SPACE = "on the space that is named, the organisation's own by default"
+    SEARCHED = "on each space that would contribute; the others do not"
+    ITEM = "on the space of what the id names"
+    CALLER = "what is given depends on who asks"
+
+
+_USUALLY: Final = {
+    TOKEN: Where.CALLER,
+    Permission.AUDIT_READ: Where.ORGANISATION,
+    Permission.ORG_ADMIN: Where.ORGANISATION,
+}
 
 
 class Needs(FieldExtension):
-    """Refuses a call without a valid credential, and carries the declared permission for tests and documents."""
+    """Refuses a call without a valid credential, or without a permission on the organisation as a whole. `permissions`:
+    one of them is enough."""
 
-    def __init__(self, permission: Permission | str) -> None:
-        self.permission = str(permission)
+    def __init__(self, permissions: tuple[Permission | str, ...], where: Where) -> None:
+        self.permissions = tuple(str(permission) for permission in permissions)
+        self.where = where
 
     async def resolve_async(self, next_: Any, source: Any, info: Any, **kwargs: Any) -> Any:
-        _ = info.context.principal
+        await self._check(info)
         result = next_(source, info, **kwargs)
         # A subscription may give its events at once.
-        return await result if isawaitable(result) else result
+        result = await result if isawaitable(result) else result
+        if isinstance(result, AsyncGenerator) and self.where is Where.ORGANISATION:
+            return _while_permitted(result, lambda: self._check(info))
+        return result
+
+    async def _check(self, info: Any) -> None:
+        principal = info.context.principal
+        if self.where is Where.ORGANISATION:
+            await require(info.context.services.database, principal, *map(Permission, self.permissions))
 
 
-def needs(permission: Permission | str) -> Callable[[F], F]:
-    """Declare what a root field needs."""
+async def _while_permitted(
+    events: AsyncGenerator[Any, None], check: Callable[[], Awaitable[None]]
+) -> AsyncGenerator[Any, None]:
+    """The events of a subscription, until the permission is taken back: then its error, instead of the next event."""
+    checked = monotonic()
+    async with aclosing(events):
+        async for event in events:
+            if monotonic() - checked >= RECHECK:
+                await check()
+                checked = monotonic()
+            yield event
+
+
+def needs(first: Permission | str, *others: Permission, where: Where | None = None) -> Callable[[F], F]:
+    """Declare what a root field needs: one of the permissions. `where` is, unless it is said, the organisation for what
+    concerns the whole of it, else the space that is named."""
+    place = where or _USUALLY.get(first, Where.SPACE)
 
     def declare(field: F) -> F:
         if not isinstance(field, StrawberryField):
             raise TypeError("only a field can need a permission")
-        field.extensions = [*field.extensions, Needs(permission)]
+        field.extensions = [*field.extensions, Needs((first, *others), place)]
         return field
 
     return declare
 
 
-def needed(schema: strawberry.Schema, root: str) -> dict[str, str | None]:
+def needed(schema: strawberry.Schema, root: str) -> dict[str, Needs | None]:
     """What each field of a root type needs, by its name in the schema; None where nothing is declared."""
     definition: Any = schema.schema_converter.type_map[root].definition
     return {
         schema.config.name_converter.from_field(field): next(
-            (item.permission for item in field.extensions if isinstance(item, Needs)), None
+            (item for item in field.extensions if isinstance(item, Needs)), None
         )
         for field in definition.fields
     }

@@ -16,6 +16,7 @@ from app.identity.spaces import permitted
 from app.storage import facts as stored
 from app.storage.documents import VERSIONS as DOCUMENTS
 from app.storage.engine import Database, Session
+from app.storage.grants import GRANTS
 from app.storage.memories import VERSIONS as MEMORIES
 from app.storage.subjects import MEMBERSHIPS
 
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     DOCUMENT = "document"
     MEMORY = "memory"
     MEMBERSHIP = "membership"
+    GRANT = "grant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ async def history(
         found = None if fact is None else await stored.find_fact(session, fact)
         if fact is None or found is None:
             raise _not_found()
-        await permitted(session, principal, Permission.READ, space_id=found.space_id, missing=_not_found())
+        needed = Permission.ADMIN if found.kind == Kind.GRANT else Permission.READ
+        await permitted(session, principal, needed, space_id=found.space_id, missing=_not_found())
         return await _versions(session, Kind(found.kind), fact, known_at, after, limit)
 
 
@@ -71,6 +74,8 @@ async def _versions(
             return await _read(session, MEMORIES, kind, fact, known_at, after, limit, _memory)
         case Kind.MEMBERSHIP:
             return await _read(session, MEMBERSHIPS, kind, fact, known_at, after, limit, _membership)
+        case Kind.GRANT:
+            return await _read(session, GRANTS, kind, fact, known_at, after, limit, _grant)
 
 
 async def _read(
@@ -114,6 +119,10 @@ def _memory(facts: MemoryFacts) -> Mapping[str, Any]:
 
 def _membership(verified: bool) -> Mapping[str, Any]:
     return {"verified": verified}
+
+
+def _grant(granted_by: UUID | None) -> Mapping[str, Any]:
+    return {"grantedBy": None if granted_by is None else str(granted_by)}
 
 
 def _not_found() -> MunimentError:

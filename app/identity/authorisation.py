@@ -6,8 +6,10 @@ from app.storage import permissions
 from app.storage.engine import Database
 
 
-async def require(database: Database, principal: Principal, permission: Permission) -> None:
-    """FORBIDDEN unless today's grants give the permission on the organisation's own space."""
+async def require(database: Database, principal: Principal, *anyof: Permission) -> None:
+    """FORBIDDEN unless today's grants give one of the permissions on the organisation's own space."""
     async with database.snapshot(principal.organisation) as session:
-        if not await permissions.holds_at_root(session, principal.identities, permission):
-            raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value}")
+        for permission in anyof:
+            if await permissions.holds_at_root(session, principal.identities, permission):
+                return
+    raise MunimentError(Code.FORBIDDEN, f"this needs {' or '.join(anyof)}")

@@ -23,13 +23,15 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Family(Generic[V]):
-    """A table of versions. `fact` names the fact of a row; `columns` are those of its value, with casts."""
+    """A table of versions. `fact` names the fact of a row; `columns` are those of its value, with casts. A fact that is
+    `derived` is computed by the database from the columns that every row of it carries."""
 
     table: str
     fact: str
     columns: Mapping[str, str]
     encode: Callable[[V], Mapping[str, Any]]
     decode: Callable[[AnyRow], V]
+    derived: bool = False
 
     async def believed(self, session: Session, facts: Sequence[UUID]) -> dict[UUID, tuple[Row[UUID, V], ...]]:
         """Today's belief of each fact, in valid order."""
@@ -198,11 +200,12 @@ class Family(Generic[V]):
         return self._statement(owner, ("system_from", "system_to"), (":system_from", ":system_to"))
 
     def _statement(self, owner: tuple[str, ...], clocks: tuple[str, ...], values: tuple[str, ...]) -> TextClause:
-        names = ["organisation_id", "id", self.fact, "valid_from", "valid_to", *clocks, *owner, *self.columns]
+        fact = () if self.derived else (self.fact,)
+        names = ["organisation_id", "id", *fact, "valid_from", "valid_to", *clocks, *owner, *self.columns]
         binds = [
             ":organisation",
             ":row_id",
-            ":fact",
+            *(":fact" for _ in fact),
             ":valid_from",
             ":valid_to",
             *values,
@@ -226,7 +229,8 @@ _FIND = text(
     WHERE {tenant("d")} AND d.id = :fact
     UNION ALL SELECT 'memory', m.space_id FROM memories m WHERE {tenant("m")} AND m.id = :fact
     UNION ALL SELECT 'membership', g.space_id FROM memberships s JOIN groups g ON {tenant("g")} AND g.id = s.group_id
-    WHERE {tenant("s")} AND s.membership_id = :fact LIMIT 1
+    WHERE {tenant("s")} AND s.membership_id = :fact
+    UNION ALL SELECT 'grant', r.space_id FROM grants r WHERE {tenant("r")} AND r.grant_id = :fact LIMIT 1
     """
 )
 

@@ -8,13 +8,16 @@ from sqlalchemy import text
 
 from app.domain.principal import Permission
 from app.storage.engine import Session
-from app.storage.scope import believed_now, valid
+from app.storage.scope import believed_now, tenant, valid
 
+# The greater of the database's now and the organisation's clock: what was taken back is gone at once, also where the
+# clock runs ahead of the wall's.
+_TODAY = f"(SELECT greatest(now(), c.system_at) FROM organisation_clocks c WHERE {tenant('c')})"
 _GRANTED = text(
     f"""
     SELECT g.permission, array_agg(DISTINCT s.id) AS spaces FROM grants g
     JOIN spaces s ON {believed_now("s")} AND g.space_id = ANY(s.path) AND (s.owner_id IS NULL OR s.owner_id = :user)
-    WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+    WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
     GROUP BY g.permission
     """
 )
@@ -31,12 +34,12 @@ async def granted(session: Session, user: UUID, principals: Sequence[UUID]) -> d
 #: The caller may see the space `s` today: it is their own, or nobody's and they hold anything on it or above.
 VISIBLE = (
     f"(s.owner_id = :user OR s.owner_id IS NULL AND EXISTS (SELECT FROM grants g WHERE {believed_now('g')} "
-    f"AND {valid('g', 'now()')} AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))"
+    f"AND {valid('g', _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))"
 )
 #: What is shown of the space `s`: its parent only to who may see that too.
 SHOWN = (
     "s.id, s.level, s.key_path, s.name, s.path, CASE WHEN EXISTS (SELECT FROM grants g "
-    f"WHERE {believed_now('g')} AND {valid('g', 'now()')} AND g.principal_id = ANY(CAST(:principals AS uuid[])) "
+    f"WHERE {believed_now('g')} AND {valid('g', _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[])) "
     "AND g.space_id = ANY(s.path) AND g.space_id <> s.id) THEN s.parent_id END AS parent_id"
 )
 _SPACES = text(
@@ -94,7 +97,7 @@ _AT_ROOT = text(
     f"""
     SELECT EXISTS (SELECT FROM grants g JOIN spaces s ON {believed_now("s")} AND s.id = g.space_id
         AND s.parent_id IS NULL AND s.owner_id IS NULL
-    WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.permission = :permission
+    WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.permission = :permission
     AND g.principal_id = ANY(CAST(:principals AS uuid[])))
     """
 )
@@ -117,7 +120,7 @@ async def holds_at_root(session: Session, principals: Sequence[UUID], permission
 _PERMITTED = text(
     f"""
     SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
-        WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
         AND g.space_id = ANY(s.path)) AS permissions
     FROM spaces s WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user)
     AND (s.id = CAST(:space_id AS uuid) OR s.key_path = CAST(:key_path AS text))
@@ -144,7 +147,7 @@ async def permitted_space(
 _NEAREST = text(
     f"""
     SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
-        WHERE {believed_now("g")} AND {valid("g", "now()")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
         AND g.space_id = ANY(s.path)) AS permissions
     FROM spaces s WHERE {believed_now("s")} AND s.key_path = ANY(CAST(:key_paths AS text[]))
     ORDER BY cardinality(s.path) DESC LIMIT 1

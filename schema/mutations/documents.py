@@ -7,7 +7,7 @@ import strawberry
 from app.domain.principal import Permission
 from schema.context import Info
 from schema.inputs.memory import ClientKey, Expected, ValidFrom, ValidTo, period
-from schema.permissions import needs
+from schema.permissions import Where, needs
 from schema.types.memory import Document
 
 DocumentId = Annotated[strawberry.ID, strawberry.argument(description="Id of the document.")]
@@ -15,7 +15,7 @@ DocumentId = Annotated[strawberry.ID, strawberry.argument(description="Id of the
 
 @strawberry.type
 class DocumentMutations:
-    @needs(Permission.WRITE)
+    @needs(Permission.WRITE, where=Where.ITEM)
     @strawberry.mutation(
         description=(
             "The same valid period, another text: only where the document is believed to be anything; without bounds, "
@@ -47,7 +47,7 @@ class DocumentMutations:
             )
         )
 
-    @needs(Permission.WRITE)
+    @needs(Permission.WRITE, where=Where.ITEM)
     @strawberry.mutation(
         description=(
             "The document is no longer believed to hold in the period; without bounds, never. A later reading of "

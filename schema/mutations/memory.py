@@ -18,7 +18,7 @@ from schema.inputs.memory import (
     guard,
     period,
 )
-from schema.permissions import needs
+from schema.permissions import Where, needs
 from schema.scalars import Instant
 from schema.types.memory import Memory
 from schema.types.people import ForgottenSubject, Group, GroupMembership, MemoryProposal, Subject
@@ -58,7 +58,7 @@ class MemoryMutations:
             )
         )
 
-    @needs(Permission.MEMORY_WRITE)
+    @needs(Permission.MEMORY_WRITE, where=Where.ITEM)
     @strawberry.mutation(
         description=(
             "The same valid period, a new belief: only where something is believed already. Without bounds every phase "
@@ -86,7 +86,7 @@ class MemoryMutations:
             )
         )
 
-    @needs(Permission.MEMORY_WRITE)
+    @needs(Permission.MEMORY_WRITE, where=Where.ITEM)
     @strawberry.mutation(description="From `validFrom` on (now by default) it is otherwise; before, it stays.")
     async def change_memory(
         self,
@@ -106,7 +106,7 @@ class MemoryMutations:
             )
         )
 
-    @needs(Permission.MEMORY_WRITE)
+    @needs(Permission.MEMORY_WRITE, where=Where.ITEM)
     @strawberry.mutation(description="It is no longer believed to hold in the period; all of valid time by default.")
     async def retract_memory(
         self,
@@ -146,7 +146,7 @@ class MemoryMutations:
         )
         return MemoryProposal(memory_id=strawberry.ID(str(id)), revision=revision)
 
-    @needs(Permission.ADMIN)
+    @needs(Permission.ADMIN, where=Where.ITEM)
     @strawberry.mutation(description="Accept a proposed revision: from now on it is the one that holds.")
     async def accept_memory(
         self,
@@ -203,7 +203,7 @@ class MemoryMutations:
             )
         )
 
-    @needs(Permission.MEMORY_WRITE)
+    @needs(Permission.MEMORY_WRITE, where=Where.ITEM)
     @strawberry.mutation(
         description="Say that a subject belongs to a group for a period. Only verified memberships open its memories."
     )
@@ -237,7 +237,7 @@ class MemoryMutations:
             id=strawberry.ID(str(id)), group_key=group_key, subject_id=subject_id, verified=verified, member=member
         )
 
-    @needs(Permission.ADMIN)
+    @needs(Permission.ADMIN, where=Where.ITEM)
     @strawberry.mutation(description="Erase everything held of a subject, on every clock. The chain keeps a tombstone.")
     async def forget_subject(
         self,

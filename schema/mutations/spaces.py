@@ -12,7 +12,7 @@ from app.retrieval.lenses import change_lens, create_lens, retract_lens
 from schema.context import Info
 from schema.inputs.memory import ClientKey, Expected
 from schema.inputs.spaces import CreateLensInput, CreateSpaceInput, LensChanges, LevelWeightInput
-from schema.permissions import TOKEN, needs
+from schema.permissions import TOKEN, Where, needs
 from schema.types.enums import SpaceLevel
 from schema.types.lens import Lens, LevelWeights
 from schema.types.organisation import Space
@@ -133,7 +133,7 @@ class SpaceMutations:
             )
         )
 
-    @needs(Permission.ADMIN)
+    @needs(Permission.ADMIN, where=Where.ITEM)
     @strawberry.mutation(description="From now on the lens is otherwise; at an earlier `knownAt` it is as it was.")
     async def change_lens(
         self,
@@ -155,7 +155,7 @@ class SpaceMutations:
             )
         )
 
-    @needs(Permission.ADMIN)
+    @needs(Permission.ADMIN, where=Where.ITEM)
     @strawberry.mutation(description="From now on there is no such lens; at an earlier `knownAt` it is as it was.")
     async def retract_lens(
         self, info: Info, id: LensId, expected_system_from: Expected = None, client_key: ClientKey = None

@@ -11,7 +11,7 @@ from app.memory.reading import list_memories, read_memory
 from app.memory.resolve import Named
 from app.storage.memories import FIRST_ID, Listed
 from schema.context import Info
-from schema.permissions import needs
+from schema.permissions import Where, needs
 from schema.scalars import Instant
 from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.memory import Document, FactVersion, Memory
@@ -24,7 +24,7 @@ After = Annotated[str | None, strawberry.argument(description="Cursor to go on b
 
 @strawberry.type
 class FactQueries:
-    @needs(Permission.READ)
+    @needs(Permission.READ, where=Where.ITEM)
     @strawberry.field(description="A memory as it was believed at a point of both clocks; null when nothing was.")
     async def memory(
         self,
@@ -65,7 +65,7 @@ class FactQueries:
         rows = await list_memories(services.database, principal, named, as_of, known_at, after=behind, limit=size + 1)
         return connect("memories", rows, size, after, node=Memory.of, position=_memory_position)
 
-    @needs(Permission.READ)
+    @needs(Permission.READ, where=Where.ITEM)
     @strawberry.field(description="A document as it was believed at a point of both clocks; null when none was.")
     async def document(
         self,
@@ -78,7 +78,7 @@ class FactQueries:
         found = await read_document(services.database, principal, str(id), as_of, known_at)
         return None if found is None else Document.of(found)
 
-    @needs(Permission.READ)
+    @needs(Permission.READ, where=Where.ITEM)
     @strawberry.field(
         description=(
             "Every rectangle of valid and system time that was ever believed of a document, a memory or a membership; "

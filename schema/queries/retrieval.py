@@ -8,7 +8,7 @@ from app.domain.principal import Permission
 from app.retrieval.compare import Point, compare
 from schema.context import Info
 from schema.inputs.retrieval import PointInput, RetrieveInput
-from schema.permissions import needs
+from schema.permissions import Where, needs
 from schema.selection import selects
 from schema.types.comparison import RetrievalComparison
 from schema.types.retrieval import RetrievalResult
@@ -16,7 +16,7 @@ from schema.types.retrieval import RetrievalResult
 
 @strawberry.type
 class RetrievalQueries:
-    @needs(Permission.SEARCH)
+    @needs(Permission.SEARCH, where=Where.SEARCHED)
     @strawberry.field(
         description=(
             "Passages for a question, as of any point of both clocks, with their citations, the account of what was "
@@ -32,7 +32,7 @@ class RetrievalQueries:
         context.services.ring()
         return RetrievalResult.of(answer)
 
-    @needs(Permission.SEARCH)
+    @needs(Permission.SEARCH, where=Where.SEARCHED)
     @strawberry.field(
         description=(
             "What the same question yields at two points of either clock: added, removed, changed. Both answers are "

@@ -10,8 +10,10 @@ from app.domain.budget import BudgetStrategy
 from app.domain.chain import Outcome as ChainVerdict
 from app.domain.contract import LimitationCode
 from app.domain.errors import Code as ErrorCode
+from app.domain.grant import GranteeKind
 from app.domain.memory import EpistemicStatus, TransformType
 from app.domain.principal import Level as SpaceLevel
+from app.domain.principal import Permission
 from app.domain.replay import SENTENCES as DRIFT_SENTENCES
 from app.domain.replay import Drift as DriftType
 from app.domain.replay import ReplayVerdict
@@ -34,10 +36,12 @@ __all__ = [
     "ErrorCode",
     "ExclusionType",
     "FactKind",
+    "GranteeKind",
     "ItemOutcome",
     "LimitationCode",
     "ModelCallOutcome",
     "Movement",
+    "Permission",
     "Relation",
     "ReplayAgainst",
     "ReplayVerdict",
@@ -194,6 +198,31 @@ _describe(
         FactKind.DOCUMENT: "A document of a source.",
         FactKind.MEMORY: "A memory of a subject, a group or a space.",
         FactKind.MEMBERSHIP: "One subject in one group.",
+        FactKind.GRANT: "One permission of one principal on one space.",
+    },
+)
+_describe(
+    Permission,
+    "Permission",
+    "What can be granted on a space; it holds there and below.",
+    {
+        Permission.SEARCH: "`context:space:search`: what is kept in the space counts in retrievals.",
+        Permission.READ: "`context:space:read`: documents, memories and histories can be read by their ids.",
+        Permission.WRITE: "`context:space:write`: documents can be changed, sources and spaces made.",
+        Permission.ADMIN: "`context:space:admin`: spaces, lenses, weights, grants; accepting and forgetting.",
+        Permission.MEMORY_WRITE: "`context:memory:write`: memories, subjects and groups can be made and changed.",
+        Permission.AUDIT_READ: "`audit:read`: the records of others; on the organisation's own space the chain too.",
+        Permission.ORG_ADMIN: "`org:admin`: the organisation as a whole; only on its own space.",
+    },
+)
+_describe(
+    GranteeKind,
+    "GranteeKind",
+    "Whom something is granted to.",
+    {
+        GranteeKind.PERSON: "A person or program, by the subject of its tokens.",
+        GranteeKind.GROUP: "Whoever's token names the group in its `groups` claim.",
+        GranteeKind.KEY: "An API key, by its id.",
     },
 )
 _describe(

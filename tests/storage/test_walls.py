@@ -15,8 +15,14 @@ from app.storage.tables import metadata
 from tests.storage.rows import insert
 
 TABLES = sorted(metadata.tables)
-#: Without text and without a policy, see `app/storage/tables/search.py`.
+#: Without text and read under no condition, see `app/storage/tables/search.py`.
 OPEN = {"postings"}
+OPEN_TO_READ = {
+    "tenant_read": "SELECT",
+    "tenant_insert": "INSERT",
+    "tenant_update": "UPDATE",
+    "tenant_delete": "DELETE",
+}
 GUARDED = sorted(set(TABLES) - OPEN)
 #: What the background workers may read across organisations, once they say that they are workers.
 SHARED = {"organisation_clocks", "attribution_queue", "embedding_queue", "verification_schedules"}
@@ -125,21 +131,31 @@ def test_every_table_is_keyed_by_its_organisation_first(table):
     assert primary[0].name == "organisation_id"
 
 
-async def test_every_table_but_the_postings_forces_row_security(owner):
+async def test_every_table_forces_row_security(owner):
     rows = await owner.fetch(
         """
-        SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity AS forced FROM pg_class c
-        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+        SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity AS forced,
+            c.relowner <> $1::regrole AS foreign_owned
+        FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
         AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'organisation_id')
-        """
+        """,
+        ROLE,
     )
-    found = {found["relname"]: found["forced"] for found in rows}
-    assert set(TABLES) <= found.keys()
-    assert {name for name, forced in found.items() if not forced} == OPEN
+    assert set(TABLES) <= {found["relname"] for found in rows}
+    assert {found["relname"] for found in rows if not (found["forced"] and found["foreign_owned"])} == set()
+
+
+async def test_no_table_is_without_a_tenant(owner):
+    """What is added later is keyed by its organisation too, or it is nobody's."""
+    rows = await owner.fetch(
+        "SELECT relname FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT "
+        "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'organisation_id')"
+    )
+    assert {found["relname"] for found in rows} == {"alembic_version"}
 
 
 async def test_every_policy_is_one_of_ours(owner):
-    rows = await owner.fetch("SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies")
+    rows = await owner.fetch("SELECT tablename, policyname, cmd, permissive, roles, qual, with_check FROM pg_policies")
     tenant = {found["tablename"]: found for found in rows if found["policyname"] == "tenant"}
     assert set(GUARDED) <= tenant.keys()
     for found in tenant.values():
@@ -147,7 +163,37 @@ async def test_every_policy_is_one_of_ours(owner):
         assert "organisation_id = (NULLIF(current_setting('muniment.organisation'" in found["qual"]
         assert found["qual"] == found["with_check"]
     others = {(found["tablename"], found["policyname"], found["cmd"]) for found in rows if found not in tenant.values()}
-    assert others == {(table, "worker", "SELECT") for table in SHARED}
+    open_to_read = {(table, name, command) for table in OPEN for name, command in OPEN_TO_READ.items()}
+    assert others == {(table, "worker", "SELECT") for table in SHARED} | open_to_read
+    for found in rows:
+        if found["tablename"] in OPEN:
+            conditions = {found["qual"], found["with_check"]} - {None}
+            expected = {"true"} if found["cmd"] == "SELECT" else {next(iter(tenant.values()))["qual"]}
+            assert conditions == expected
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_the_role_may_neither_truncate_nor_refer(owner, table):
+    """TRUNCATE passes by every policy; a foreign key or a trigger would look behind it."""
+    for right in ("TRUNCATE", "REFERENCES", "TRIGGER"):
+        assert not await owner.fetchval("SELECT has_table_privilege($1, $2, $3)", ROLE, table, right)
+
+
+@pytest.mark.parametrize("table", sorted(OPEN))
+async def test_what_is_open_to_read_is_closed_to_write(installation, two, table):
+    own, other = two
+    async with as_role(installation.url, own) as opened:
+        with pytest.raises(DBAPIError, match="row-level security"):
+            await opened.execute(insert(table, other))
+    async with as_role(installation.url, own) as opened:
+        for statement in (f"UPDATE {table} SET system_from = system_from", f"DELETE FROM {table} WHERE true"):
+            assert (await opened.execute(sa.text(statement))).rowcount == 1
+        assert other in await seen(opened, table)
+    async with as_role(installation.url, own) as opened:
+        with pytest.raises(DBAPIError, match="row-level security"):
+            await opened.execute(sa.text(f"UPDATE {table} SET organisation_id = :other"), {"other": other})
+    async with as_role(installation.url) as opened:
+        assert (await opened.execute(sa.text(f"DELETE FROM {table}"))).rowcount == 0
 
 
 @pytest.mark.parametrize("table", GUARDED)

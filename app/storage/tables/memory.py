@@ -143,6 +143,8 @@ memory_proposals = Table(
     Column("proposed_by", Uuid, nullable=False),
     Column("accepted_by", Uuid),
     instant("accepted_at", nullable=True),
+    Column("rejected_by", Uuid),
+    instant("rejected_at", nullable=True),
     instant("system_from"),
 )
 

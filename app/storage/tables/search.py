@@ -13,8 +13,8 @@ from app.storage.tables.base import both_clocks, instant, metadata, organisation
 #: Dimensions of a sparse term vector: lexemes are hashed into 1 … DIMENSIONS.
 DIMENSIONS = 1_000_000_000
 
-#: No text and no row policy: under a policy the array overlap would lose its index (it is not leakproof). The tenant is
-#: part of every hashed key and of every statement (`scope.py`).
+#: No text, and read under no row policy: under one the array overlap would lose its index (it is not leakproof). The
+#: tenant is part of every hashed key and of every statement that reads (`scope.py`). What is written has its policies.
 postings = Table(
     "postings",
     metadata,

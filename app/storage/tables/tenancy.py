@@ -1,6 +1,6 @@
 """Organisations with their clocks, the tree of spaces, and who may do what where."""
 
-from sqlalchemy import ARRAY, CheckConstraint, Column, Index, Numeric, Table, Text, Uuid
+from sqlalchemy import ARRAY, CheckConstraint, Column, Computed, Index, Numeric, Table, Text, Uuid
 
 from app.storage.tables.base import both_clocks, instant, metadata, organisation, system_period
 
@@ -68,6 +68,16 @@ grants = Table(
     Column("principal_id", Uuid, nullable=False),
     Column("space_id", Uuid, nullable=False, comment="the permission holds here and below"),
     Column("permission", Text, nullable=False),
+    Column(
+        "grant_id",
+        Uuid,
+        Computed("md5(principal_id::text || ' ' || space_id::text || ' ' || permission)::uuid", persisted=True),
+        nullable=False,
+        comment="the fact: this permission of this principal on this space",
+    ),
+    Column("granted_by", Uuid, comment="NULL: the operator"),
     *both_clocks(),
     Index("grants_principal_idx", "organisation_id", "principal_id", postgresql_where="system_to IS NULL"),
+    Index("grants_fact_idx", "organisation_id", "grant_id"),
+    Index("grants_space_idx", "organisation_id", "space_id", "id"),
 )
