@@ -51,6 +51,7 @@ from app.storage.engine import ROLE, Database
 from app.storage.listening import Listener
 from app.storage.migration import allow_login, migrate, with_driver
 from app.storage.polling import Poller
+from app.storage.role import check_role
 from app.storage.vector_index import ensure_index
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,8 +77,10 @@ class Installation:
     def open(cls, settings: Settings) -> "Installation":
         """Start or join the database and bring its tables up to date. Blocks; call it before an event loop runs."""
         if settings.database_url is not None:
+            url = with_driver(settings.database_url)
             migrate_database(settings)
-            return cls(with_driver(settings.database_url), None)
+            asyncio.run(check_role(url, settings.database_pooler == "transaction"))
+            return cls(url, None)
         embedded = EmbeddedPostgres.start(settings.home)
         try:
             migrate(embedded.owner_url, ALEMBIC)

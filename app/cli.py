@@ -30,7 +30,7 @@ from app.ingestion.sources import ensure_source, ingest_place, provider_of
 from app.providers.embedded_postgres import EmbeddedPostgresError
 from app.retrieval.request import SOURCE_KINDS
 from app.server.status import read_status
-from app.serving import announcement, require_free, run_server
+from app.serving import announcement, require_free, run_server, run_servers
 from app.settings import PREFIX, Settings
 from app.storage import tenancy
 
@@ -87,6 +87,7 @@ def _sentence(error: Exception) -> str:
 @cli.command(epilog="Example: MUNIMENT_PORT=9000 muniment serve")
 def serve(
     demo: Annotated[bool, typer.Option(help="Ingest this repository as the demo when its space is empty.")] = True,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes behind the one port.")] = 1,
 ) -> None:
     """Serve the API and the playground; Ctrl-C stops everything."""
     settings = read_settings()
@@ -95,13 +96,19 @@ def serve(
     try:
         token = asyncio.run(_prepare(settings, installation, demo))
 
-        def started() -> None:
-            # The application holds the database from here on, and stops it with itself.
-            installation.close()
+        def announce() -> None:
             for line in announcement(settings, token):
                 out.print(line, soft_wrap=True, markup=False)
 
-        run_server(settings, started)
+        def started() -> None:
+            # The application holds the database from here on, and stops it with itself.
+            installation.close()
+            announce()
+
+        if workers == 1:
+            run_server(settings, started)
+        else:
+            run_servers(settings, workers, announce)
     finally:
         installation.close()
 

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing.synchronize import Event
 from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from tempfile import TemporaryDirectory
 from time import monotonic
 from types import FrameType
 
@@ -16,7 +19,10 @@ from uvicorn.importer import import_from_string
 from app.bootstrap import ROOT
 from app.domain.errors import Code, MunimentError
 from app.server.draining import Gate
+from app.server.log import configure_logging
+from app.server.metrics import SHARED
 from app.server.middleware import MAX_BODY_BYTES
+from app.server.supervision import Supervisor
 from app.settings import Settings
 
 log = structlog.get_logger()
@@ -81,6 +87,23 @@ def run_server(settings: Settings, on_started: Callable[[], None], listening: so
         server.run([listening] if listening else None)
     if not server.started:
         sys.exit(3)
+
+
+def run_servers(settings: Settings, count: int, on_started: Callable[[], None]) -> None:
+    """The same in `count` processes that share the port and the database, and do each other's background work."""
+    family, kind, protocol, _, address = getaddrinfo(settings.host, settings.port, type=SOCK_STREAM)[0]
+    with socket(family, kind, protocol) as listening, TemporaryDirectory(prefix="muniment-metrics-") as figures:
+        listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listening.bind(address)
+        os.environ[SHARED] = figures
+        Supervisor(_serve_shared, listening, count).run(on_started)
+
+
+def _serve_shared(listening: socket, started: Event) -> None:
+    """In a process of its own, which knows the settings from its environment as the first one did."""
+    settings = Settings()
+    configure_logging(settings.log_level)
+    run_server(settings, started.set, listening)
 
 
 def require_free(host: str, port: int) -> None:

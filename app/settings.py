@@ -147,6 +147,11 @@ class Settings(BaseSettings):
     jwt_algorithm: Literal["HS256", "RS256", "ES256", "EdDSA"] = Field("EdDSA", description="Algorithm of that key.")
     jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
     jwt_audience: str = Field("muniment", description="Audience that a token must name.")
+    metrics_token: SecretStr | None = Field(
+        None,
+        description="Bearer token that `/metrics` asks for. Without it only this machine itself may read them, and not "
+        "through a proxy.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
 
     @field_validator("database_url", "migration_database_url")

@@ -17,8 +17,10 @@ from app.server.hanging_up import HangUp
 from app.server.health import health_routes
 from app.server.keys import key_routes
 from app.server.log import configure_logging
-from app.server.middleware import BodyLimit, SecurityHeaders
+from app.server.metrics import Measured, keep_levels, metrics_routes
+from app.server.middleware import BodyLimit, SecurityHeaders, failed
 from app.server.playground import playground_routes
+from app.server.tracing import Traced, Tracing
 from schema.endpoint import GraphQLEndpoint
 
 #: A question is embedded in a thread beside the event loop: by default it would wait for the interpreter's lock up to
@@ -34,21 +36,27 @@ async def lifespan(application: Starlette) -> AsyncIterator[None]:
     settings = read_settings()
     configure_logging(settings.log_level)
     sys.setswitchinterval(SWITCH_SECONDS)
+    tracing = Tracing.from_environment()
     installation = await asyncio.to_thread(Installation.open, settings)
     try:
         async with services(settings, installation) as parts, workers(parts):
             application.state.services = parts
+            application.state.tracing = tracing
             # All that is loaded by now stays: the collector need not walk through it again and again.
             gc.collect()
             gc.freeze()
             gc.set_threshold(*GENERATIONS)
-            keeping = asyncio.create_task(installation.keep())
+            keeping = [asyncio.create_task(installation.keep())]
+            pools = {"callers": parts.database, "own": parts.background}
+            keeping.append(asyncio.create_task(keep_levels(pools, parts.watch)))
             try:
                 yield
             finally:
-                keeping.cancel()
+                for task in keeping:
+                    task.cancel()
     finally:
         await asyncio.to_thread(installation.close)
+        await asyncio.to_thread(tracing.close)
 
 
 def create_app() -> Starlette:
@@ -60,9 +68,16 @@ def create_app() -> Starlette:
             *gateway_routes(),
             *health_routes(),
             *key_routes(),
+            *metrics_routes(),
             *playground_routes(ROOT / "playground" / "dist"),
         ],
-        middleware=[Middleware(SecurityHeaders), Middleware(BodyLimit, except_below=PREFIX)],
+        middleware=[
+            Middleware(Measured),
+            Middleware(Traced),
+            Middleware(SecurityHeaders),
+            Middleware(BodyLimit, except_below=PREFIX),
+        ],
+        exception_handlers={Exception: failed},
         lifespan=lifespan,
     )
 

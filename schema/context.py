@@ -14,6 +14,9 @@ from app.domain.principal import Principal
 from app.identity.client import header
 from app.identity.tokens import bearer
 from app.providers.ids import new_id
+from app.server.tracing import Tracing
+
+_NO_TRACING = Tracing()
 
 
 @dataclass
@@ -34,6 +37,12 @@ class Context:
         if self._principal is None or self._is_socket:
             self._principal = self.services.tokens.principal(self._token, self.connection.headers)
         return self._principal
+
+    @property
+    def tracing(self) -> Tracing:
+        """Of the process; one that does nothing where none was set up."""
+        found: Tracing = getattr(self.connection.app.state, "tracing", _NO_TRACING)
+        return found
 
     @property
     def expires_at(self) -> datetime:

@@ -31,8 +31,9 @@ async def keep_running(server: Revivable, look: float = LOOK, first_pause: float
         log.error("database.died")
         try:
             await asyncio.to_thread(server.revive)
-        except Exception:
-            log.exception("database.not_started")
+        except Exception as error:
+            # Its text is ours and the end of PostgreSQL's log, in which there are no statements.
+            log.exception("database.not_started", reason=str(error))
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         else:

@@ -3,13 +3,17 @@
 from typing import Any
 from uuid import UUID
 
+from prometheus_client import Counter
 from starlette.responses import JSONResponse
 
 from app.domain.errors import MunimentError
 
+failures = Counter("muniment_errors_total", "Failures that callers were told of, by code.", ["code"])
+
 
 def extensions(error: MunimentError, request_id: UUID) -> dict[str, Any]:
-    """All that a caller learns of a failure beside its sentence."""
+    """All that a caller learns of a failure beside its sentence. The failure is counted."""
+    failures.labels(error.code.value).inc()
     told: dict[str, Any] = {
         "code": error.code.value,
         "field": error.field,

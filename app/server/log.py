@@ -2,29 +2,86 @@
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Final
 
 import structlog
-from structlog.typing import EventDict
+from structlog.typing import EventDict, Processor
 
 from app.domain.errors import MunimentError
 
+#: Libraries that tell of every statement or request at a level that may be switched on.
+_CHATTY: Final = ("asyncio", "httpcore", "httpx", "sqlalchemy", "websockets", "uvicorn")
+
+_PROCESSORS: Final[tuple[Processor, ...]] = (
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)
+
 
 def configure_logging(level: str) -> None:
+    """What we log, and what the libraries do, goes to standard error in one form."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    render = structlog.processors.JSONRenderer()
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            describe_exception,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        processors=[*_PROCESSORS, describe_exception, render],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Library(render))
+    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+    sys.excepthook = lambda _type, error, _trace: _uncaught(error)
+    sys.unraisablehook = lambda failed: _uncaught(failed.exc_value)
+    threading.excepthook = lambda failed: _uncaught(failed.exc_value)
+    for name in _CHATTY:
+        # Their own levels would let through what they print of statements and bodies.
+        logging.getLogger(name).setLevel(max(number, logging.WARNING))
+
+
+def _uncaught(error: BaseException | None) -> None:
+    """By default Python would print the text of the exception."""
+    structlog.get_logger().error("uncaught", exc_info=error)
+
+
+class _Library(logging.Formatter):
+    """A library's message without what it puts in: that may be a statement, an address with a password, an object with
+    a user's text in it. The first line of what stands in its code tells what happened, and the exception where."""
+
+    def __init__(self, render: Processor) -> None:
+        super().__init__()
+        self._render = render
+
+    def format(self, record: logging.LogRecord) -> str:
+        event: EventDict = {"event": "library", "logger": record.name, "message": _template(record)}
+        if record.exc_info:
+            event["exc_info"] = record.exc_info[1]
+        level = record.levelname.lower()
+        for step in (_PROCESSORS[1], describe_exception, self._render):
+            event["level"] = level
+            rendered = step(None, level, event)
+            if isinstance(rendered, str):
+                return rendered
+        raise TypeError("the last step renders")
+
+
+def _template(record: logging.LogRecord) -> str:
+    """Only what was written by programmers: where nothing is to be put in, the message may be put together already."""
+    if isinstance(record.msg, BaseException):
+        return type(record.msg).__qualname__
+    first = str(record.msg).partition("\n")[0]
+    if record.args or record.name.startswith(("app.", "schema.")):
+        return first
+    return first if _is_plain(first) else "…"
+
+
+def _is_plain(text: str) -> bool:
+    """Words of a sentence and nothing that looks like a value, so that none is let through that was built in."""
+    return len(text) <= 120 and all(character.isalpha() or character in " .,'()-/" for character in text)
 
 
 def describe_exception(_logger: Any, _method: str, event: EventDict) -> EventDict:
@@ -51,7 +108,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _described(error: BaseException) -> dict[str, Any]:
     described: dict[str, Any] = {"type": f"{type(error).__module__}.{type(error).__qualname__}"}
     if isinstance(error, MunimentError):
-        described["message"] = error.message
+        described["code"] = error.code.value
+        if error.retryable:
+            # The state of the service, in words of ours; what another failure says may name what the caller named.
+            described["message"] = error.message
     elif isinstance(error, OSError) and error.strerror:
         described["message"] = error.strerror
     if sqlstate := getattr(error, "sqlstate", None):

@@ -3,9 +3,11 @@
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.domain.errors import bad_input
+from app.domain.errors import Code, MunimentError, bad_input
 from app.providers.ids import new_id
 from app.server.failure import refusal
 
@@ -19,7 +21,12 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+#: Where the request came over TLS, as this server or the proxy that it trusts says.
+TRANSPORT: Final = ("Strict-Transport-Security", "max-age=31536000")
 
 
 class _TooLarge(Exception):
@@ -64,6 +71,11 @@ class BodyLimit:
         await refusal(error, new_id(), 413, {"Connection": "close"})(scope, receive, send)
 
 
+async def failed(_request: Request, _error: Exception) -> Response:
+    """The answer where a part of the server itself failed: outside of every other layer, so it brings all headers."""
+    return refusal(MunimentError(Code.INTERNAL, "an internal error"), new_id(), 500, dict(HEADERS))
+
+
 class SecurityHeaders:
     """Adds to each answer the headers that it does not set itself."""
 
@@ -76,6 +88,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if scope["scheme"] == "https":
+                    headers.setdefault(*TRANSPORT)
             await send(message)
 
         await self._app(scope, receive, secured if scope["type"] == "http" else send)

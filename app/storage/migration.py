@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from alembic.config import Config
+from asyncpg import PostgresError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -11,6 +12,7 @@ from sqlalchemy.pool import NullPool
 from alembic import command
 from app.domain.errors import Code, MunimentError
 from app.storage.engine import ROLE
+from app.storage.role import refusal
 
 
 def with_driver(url: str) -> str:
@@ -25,9 +27,16 @@ def migrate(url: str, configuration: Path) -> None:
     config.attributes["url"] = with_driver(url)
     try:
         command.upgrade(config, "head")
-    except DBAPIError as error:
-        # The statement and the driver's frames help nobody here; the server's own sentence does.
-        raise MunimentError(Code.SEARCH_UNAVAILABLE, f"the database cannot be migrated: {error.orig}") from error
+    except (DBAPIError, PostgresError, OSError) as error:
+        raise MunimentError(Code.SEARCH_UNAVAILABLE, f"the database cannot be migrated: {_why(error)}") from error
+
+
+def _why(error: BaseException) -> str:
+    """The statement and the driver's frames help nobody here; the server's own sentence does."""
+    original = getattr(error, "orig", None) or error
+    if getattr(original, "sqlstate", None) == "42501":
+        return f"MUNIMENT_MIGRATION_DATABASE_URL must name the owner of its tables ({original})"
+    return str(original) if isinstance(error, DBAPIError) else refusal(error)
 
 
 async def allow_login(owner_url: str) -> None:

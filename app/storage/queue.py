@@ -1,6 +1,7 @@
 """The attribution queue: where an event is made durable before its answer leaves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.errors import Code, MunimentError
-from app.storage.engine import Session
+from app.storage.engine import Database, Session
 from app.storage.failures import LATER
 from app.storage.scope import tenant
 
@@ -51,6 +52,29 @@ async def waiting(session: Session) -> list[UUID]:
 async def depth(session: Session) -> int:
     row = await session.row(_DEPTH, {"organisation": session.organisation})
     return int(row.depth) if row else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits, over all organisations: events to be chained, the seconds that the oldest has waited, chunks to be
+    embedded."""
+
+    events: int
+    seconds: float
+    chunks: int
+
+
+_BACKLOG = text(
+    "SELECT count(*) AS events, coalesce(extract(epoch FROM clock_timestamp() - min(q.queued_at)), 0)::float8 AS age, "
+    "(SELECT count(*) FROM embedding_queue) AS chunks FROM attribution_queue q"
+)
+
+
+async def backlog(database: Database) -> Backlog:
+    async with database.across() as session:
+        row = await session.row(_BACKLOG)
+    assert row is not None
+    return Backlog(row.events, max(0.0, row.age), row.chunks)
 
 
 async def take(session: Session, limit: int) -> Sequence[Any]:

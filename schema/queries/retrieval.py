@@ -6,6 +6,7 @@ import strawberry
 
 from app.domain.principal import Permission
 from app.retrieval.compare import Point, compare
+from app.server.metrics import retrievals
 from schema.context import Info
 from schema.inputs.retrieval import PointInput, RetrieveInput
 from schema.permissions import Where, needs
@@ -28,7 +29,15 @@ class RetrievalQueries:
     ) -> RetrievalResult:
         context = info.context
         request = input.request(context.principal, context.default_space, near_misses=selects(info, "exclusions"))
-        answer = await context.services.retriever.retrieve(request)
+        with context.tracing.span("retrieve") as span, retrievals.time():
+            answer = await context.services.retriever.retrieve(request)
+            span.note(
+                request_id=str(answer.contract.request_id),
+                attribution_id=str(answer.attribution_id),
+                passages=len(answer.passages),
+                candidates=answer.search.candidates,
+                **{f"stage.{name}": milliseconds for name, milliseconds in answer.search.stage_timings.items()},
+            )
         context.services.ring()
         return RetrievalResult.of(answer)
 
