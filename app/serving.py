@@ -34,7 +34,7 @@ _QUERY = (
 )
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Tells when it can be reached, and stops in an orderly way: while what is under way finishes, it still listens and
     says that it stops. A second signal, whichever, stops it at once."""
 
@@ -81,7 +81,7 @@ def run_server(settings: Settings, on_started: Callable[[], None], listening: so
         ws_max_size=MAX_BODY_BYTES,
         timeout_graceful_shutdown=1,
     )
-    server = _Server(config, gate, on_started, settings.shutdown_seconds)
+    server = Server(config, gate, on_started, settings.shutdown_seconds)
     # uvicorn ends in an orderly way first, and only then hands the signal on.
     with suppress(KeyboardInterrupt):
         server.run([listening] if listening else None)

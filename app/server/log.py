@@ -16,6 +16,18 @@ from app.domain.errors import MunimentError
 #: Libraries that tell of every statement or request at a level that may be switched on.
 _CHATTY: Final = ("asyncio", "httpcore", "httpx", "sqlalchemy", "websockets", "uvicorn")
 
+#: Messages without a place for values that are worth reading.
+_KNOWN: Final = frozenset(
+    {
+        "Exception in ASGI application",
+        "ASGI callable returned without completing response.",
+        "Invalid HTTP request received.",
+        "Task exception was never retrieved",
+        "Future exception was never retrieved",
+        "Unhandled exception in event loop",
+    }
+)
+
 _PROCESSORS: Final[tuple[Processor, ...]] = (
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -57,7 +69,8 @@ class _Library(logging.Formatter):
         self._render = render
 
     def format(self, record: logging.LogRecord) -> str:
-        event: EventDict = {"event": "library", "logger": record.name, "message": _template(record)}
+        place = f"{record.filename}:{record.lineno} {record.funcName}"
+        event: EventDict = {"event": "library", "logger": record.name, "place": place, "message": _template(record)}
         if record.exc_info:
             event["exc_info"] = record.exc_info[1]
         level = record.levelname.lower()
@@ -70,18 +83,9 @@ class _Library(logging.Formatter):
 
 
 def _template(record: logging.LogRecord) -> str:
-    """Only what was written by programmers: where nothing is to be put in, the message may be put together already."""
-    if isinstance(record.msg, BaseException):
-        return type(record.msg).__qualname__
+    """Only what was written by programmers: where nothing is to be put in, it may have been put in already."""
     first = str(record.msg).partition("\n")[0]
-    if record.args or record.name.startswith(("app.", "schema.")):
-        return first
-    return first if _is_plain(first) else "…"
-
-
-def _is_plain(text: str) -> bool:
-    """Words of a sentence and nothing that looks like a value, so that none is let through that was built in."""
-    return len(text) <= 120 and all(character.isalpha() or character in " .,'()-/" for character in text)
+    return first if record.args or first in _KNOWN else "…"
 
 
 def describe_exception(_logger: Any, _method: str, event: EventDict) -> EventDict:
