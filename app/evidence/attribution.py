@@ -1,8 +1,8 @@
 """Looking up what was delivered, and recording that a response used it."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -10,9 +10,10 @@ from uuid import UUID
 from app.domain.canonical import canonical
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant, parse_instant
-from app.domain.principal import Permission, Principal, parse_id
+from app.domain.principal import Principal, parse_id
+from app.evidence.sight import Sight, shown
 from app.providers.ids import new_id
-from app.storage import evidence, memories, permissions, queue
+from app.storage import evidence, memories, queue
 from app.storage.engine import Database, Session
 
 #: What a retrieval delivered: the only thing that a response can have used.
@@ -34,7 +35,8 @@ class Attribution:
 
     @property
     def request_id(self) -> str:
-        return str(self.record["requestId"])
+        """Of the retrieval that it speaks of; a record that speaks of none names itself."""
+        return str(self.record.get("requestId", self.id))
 
     @property
     def valid_at(self) -> datetime:
@@ -50,11 +52,15 @@ async def find(database: Database, principal: Principal, id: str, field: str = "
     """One record by its id. ATTRIBUTION_NOT_FOUND, with the input's `field`, when it is unknown, malformed, or not the
     caller's to see."""
     async with database.snapshot(principal.organisation) as session:
-        return await seen_record(session, principal, id, field)
+        found = await seen_record(session, principal, id, field)
+        if found.record.get("userId") == str(principal.id):
+            return found
+        [seen] = await shown_of(session, await Sight.of(session, principal), [found])
+        return seen
 
 
 async def seen_record(session: Session, principal: Principal, id: str, field: str = "id") -> Attribution:
-    """The same within a session."""
+    """The same within a session, with all that the record names: not to be shown as it is (`shown_of`)."""
     key = parse_id(id)
     row = None if key is None else await evidence.find_record(session, key)
     if row is None or (row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row)):
@@ -64,19 +70,26 @@ async def seen_record(session: Session, principal: Principal, id: str, field: st
 
 async def find_all(database: Database, principal: Principal, request_id: str) -> list[Attribution]:
     """Every record of a request that the caller may see, in chain order; empty when there is none."""
-    if len(request_id) > MAX_REQUEST_ID or not _is_text(request_id):
+    if len(request_id) > MAX_REQUEST_ID or not is_text(request_id):
         return []
     async with database.snapshot(principal.organisation) as session:
         rows = await evidence.find_request(session, request_id, MAX_RECORDS)
-        allowed = await Sight.of(session, principal)
-        return [attribution_of(row) for row in rows if allowed.sees(row)]
+        sight = await Sight.of(session, principal)
+        return await shown_of(session, sight, [attribution_of(row) for row in rows if sight.sees(row)])
+
+
+async def shown_of(session: Session, sight: Sight, found: Sequence[Attribution]) -> list[Attribution]:
+    """Records without what the caller may not see today."""
+    records = await shown(session, sight, [item.record for item in found])
+    return [replace(item, record=record) for item, record in zip(found, records, strict=True)]
 
 
 async def link_response(database: Database, principal: Principal, attribution_id: str, response_id: str) -> None:
     """Append `context_attribution_link`, once for each pair however often and at once it is called."""
-    if not 0 < len(response_id) <= MAX_RESPONSE_ID or not _is_text(response_id):
+    if not 0 < len(response_id) <= MAX_RESPONSE_ID or not is_text(response_id):
         raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
-    attribution = await find(database, principal, attribution_id, "attributionId")
+    async with database.snapshot(principal.organisation) as session:
+        attribution = await seen_record(session, principal, attribution_id, "attributionId")
     if attribution.record["category"] != DELIVERY_CATEGORY:
         raise not_found("attributionId")
     await append_link(database, principal, attribution, response_id)
@@ -132,7 +145,7 @@ async def find_visible_delivery(session: Session, principal: Principal, named: s
 
 
 async def _delivery(session: Session, named: str) -> Any | None:
-    if len(named) > MAX_REQUEST_ID or not _is_text(named):
+    if len(named) > MAX_REQUEST_ID or not is_text(named):
         return None
     key = parse_id(named)
     rows = list(await evidence.find_request(session, named if key is None else str(key), MAX_RECORDS))
@@ -143,31 +156,6 @@ async def _delivery(session: Session, named: str) -> Any | None:
     return delivery
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """Whose records a caller sees: their own, those of the spaces they administer or audit, all as an auditor of the
-    whole organisation. `searched`: the spaces that they may search or audit, less their own."""
-
-    user: UUID
-    auditor: bool
-    spaces: frozenset[UUID]
-    searched: frozenset[UUID]
-
-    @classmethod
-    async def of(cls, session: Session, principal: Principal) -> "Sight":
-        held = await permissions.granted(session, principal.id, principal.identities)
-        nothing: frozenset[UUID] = frozenset()
-        return cls(
-            principal.id,
-            await permissions.holds_at_root(session, principal.identities, Permission.AUDIT_READ),
-            held.get(Permission.ADMIN, nothing) | held.get(Permission.AUDIT_READ, nothing),
-            held.get(Permission.SEARCH, nothing) | held.get(Permission.AUDIT_READ, nothing),
-        )
-
-    def sees(self, row: Any) -> bool:
-        return self.auditor or row.user_id == self.user or row.space_id in self.spaces
-
-
 def attribution_of(row: Any) -> Attribution:
     record = json.loads(row.payload)
     # The time that is under the MAC, not the row's own.
@@ -175,7 +163,7 @@ def attribution_of(row: Any) -> Attribution:
     return Attribution(row.id, row.sequence, parse_instant(issued) if issued else row.queued_at, record)
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Whether the database can hold it: neither NUL nor half of a surrogate pair."""
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from app.domain.errors import bad_input
 from app.domain.principal import Principal, parse_id
-from app.evidence.attribution import Attribution, Sight, attribution_of
+from app.evidence.attribution import Attribution, attribution_of, shown_of
+from app.evidence.sight import Sight
 from app.storage import delivered
 from app.storage.engine import Database
 
@@ -43,7 +44,8 @@ async def impact(
 ) -> list[Use]:
     """Newest first, up to `limit`, before the retrieval `after`. An item is a chunk, a document, a memory or a version
     of one; `sha256` is of a text as it was delivered, in hexadecimal. Who retrieved, who administers the space that was
-    asked in, and auditors see a record; others' are left out without a trace."""
+    asked in, and auditors see a record; others' are left out without a trace, as is an item that the administrator of
+    the space may not see."""
     if (item_id is None) == (sha256 is None):
         raise bad_input("either an item or the hash of a text is asked for", "itemId")
     id = None if item_id is None else parse_id(item_id)
@@ -56,9 +58,7 @@ async def impact(
             session,
             id=id,
             sha256=digest,
-            user=sight.user,
-            auditor=sight.auditor,
-            spaces=list(sight.spaces),
+            viewer=sight.viewer,
             after=after,
             limit=limit,
         )
@@ -70,13 +70,14 @@ async def impact(
             used = record.get("responseId") or record.get("gatewayRequestId")
             if used is not None:
                 links[row.attribution_id].append(Link(UUID(record["id"]), str(used), record["issuedAt"]))
+        shown = await shown_of(session, sight, [attribution_of(records[id]) for id in ids])
     return [
         Use(
-            attribution_of(records[attribution]),
+            record,
             tuple(items),
             tuple(sorted(links[attribution], key=lambda link: link.id)),
         )
-        for attribution, items in found
+        for record, (attribution, items) in zip(shown, found, strict=True)
     ]
 
 

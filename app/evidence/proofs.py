@@ -12,7 +12,8 @@ from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.evidence_tree import leaf
 from app.domain.merkle import Node, consistency_parts, consistent, fold, included, inclusion_parts, proof, root_nodes
 from app.domain.principal import Principal, parse_id
-from app.evidence.attribution import Sight, not_found
+from app.evidence.attribution import not_found
+from app.evidence.sight import Sight
 from app.storage import evidence, merkle
 from app.storage.engine import Database, Session
 from app.storage.merkle import StoredCheckpoint

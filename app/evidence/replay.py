@@ -32,11 +32,11 @@ from app.domain.trace import Trace, Traced, decode
 from app.evidence.attribution import (
     DELIVERY_CATEGORY,
     Attribution,
-    Sight,
     attribution_of,
     not_found,
     seen_record,
 )
+from app.evidence.sight import EVERYTHING, Sight, shown
 from app.providers.keyring import KeyRing
 from app.storage import evidence, movements, traces
 from app.storage import replay as storage
@@ -108,8 +108,7 @@ async def replay_for_operator(
         row = await evidence.find_record(session, id)
         if row is None:
             raise not_found("attributionId")
-        sight = Sight(UUID(int=0), True, frozenset(), frozenset())
-        return await _replay(session, keys, rerun, attribution_of(row), sight, (), query, now)
+        return await _replay(session, keys, rerun, attribution_of(row), EVERYTHING, (), query, now)
 
 
 async def _replay(
@@ -133,7 +132,7 @@ async def _replay(
     except MunimentError as error:
         if not now or error.code not in (Code.SPACE_NOT_FOUND, Code.NOT_FOUND, Code.FORBIDDEN):
             raise
-        return _closed(attribution, recorded, trace)
+        return _closed(attribution, recorded, trace, await _delivered(session, sight, record))
     if now:
         got = replace(got, given=_aligned(recorded, got.given))
     differing = changes(recorded, None if trace is None or now else trace.candidates, got)
@@ -149,14 +148,14 @@ async def _replay(
         record_altered=await _altered(session, keys, attribution.id),
         trace_altered=trace is not None and not _agrees(trace, record, recorded),
     )
-    shown = await _shown(session, sight, recorded, trace, got)
+    seen = await _shown(session, sight, record, trace, got)
     return Replay(
         ReplayVerdict.DRIFTED if reasons else ReplayVerdict.REPRODUCED,
-        tuple(replace(reason, items=tuple(item for item in reason.items if item in shown)) for reason in reasons),
-        tuple(item for item in _items(recorded, trace, got) if item.item in shown),
+        tuple(replace(reason, items=tuple(item for item in reason.items if item in seen)) for reason in reasons),
+        tuple(item for item in _items(recorded, trace, got) if item.item in seen),
         now,
         trace is not None,
-        len(got.traced),
+        sum(item.item in seen for item in got.traced),
         attribution.valid_at,
         attribution.known_at,
     )
@@ -283,11 +282,12 @@ def _in_scope(row: Any, got: Again) -> bool:
 
 
 async def _shown(
-    session: Session, sight: Sight, recorded: Sequence[Given], trace: Trace | None, got: Again
+    session: Session, sight: Sight, record: Mapping[str, Any], trace: Trace | None, got: Again
 ) -> frozenset[UUID]:
-    """The items that the viewer may be told of: what was delivered, and what they may search today."""
+    """The items that the viewer may be told of: what was delivered, as far as the record shows it to them, and what
+    they may search today."""
     candidates: list[Traced] = [*(trace.candidates if trace else ()), *got.traced]
-    delivered = frozenset(item.item for item in recorded)
+    delivered = await _delivered(session, sight, record)
     if sight.auditor:
         return delivered | {item.item for item in candidates}
     standing = await traces.standing(
@@ -298,6 +298,11 @@ async def _shown(
         spaces={item.space for item in candidates if item.source is None},
     )
     return delivered | {item.item for item in candidates if (item.source or item.space) in standing}
+
+
+async def _delivered(session: Session, sight: Sight, record: Mapping[str, Any]) -> frozenset[UUID]:
+    [seen] = await shown(session, sight, [record])
+    return frozenset(item.item for item in given(seen))
 
 
 def _items(recorded: Sequence[Given], trace: Trace | None, got: Again) -> list[ReplayedItem]:
@@ -323,16 +328,18 @@ def _items(recorded: Sequence[Given], trace: Trace | None, got: Again) -> list[R
     ]
 
 
-def _closed(attribution: Attribution, recorded: Sequence[Given], trace: Trace | None) -> Replay:
+def _closed(attribution: Attribution, recorded: Sequence[Given], trace: Trace | None, seen: frozenset[UUID]) -> Replay:
     """Who asked then may not ask there today."""
     nothing = Again((), (), {}, frozenset(), frozenset(), "", None)
     reason = DriftReason(
-        Drift.PERMISSION_CHANGED, tuple(item.item for item in recorded), SENTENCES[Drift.PERMISSION_CHANGED]
+        Drift.PERMISSION_CHANGED,
+        tuple(item.item for item in recorded if item.item in seen),
+        SENTENCES[Drift.PERMISSION_CHANGED],
     )
     return Replay(
         ReplayVerdict.DRIFTED,
         (reason,),
-        tuple(_items(recorded, trace, nothing)),
+        tuple(item for item in _items(recorded, trace, nothing) if item.item in seen),
         True,
         trace is not None,
         0,

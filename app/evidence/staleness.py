@@ -10,8 +10,9 @@ from uuid import UUID
 from app.domain.instant import as_utc
 from app.domain.principal import Principal
 from app.domain.replay import given
-from app.evidence.attribution import DELIVERY_CATEGORY, Attribution, Sight, attribution_of, not_found, seen_record
+from app.evidence.attribution import DELIVERY_CATEGORY, Attribution, attribution_of, not_found, seen_record, shown_of
 from app.evidence.indexing import index_delivered
+from app.evidence.sight import Sight
 from app.storage import delivered, movements
 from app.storage.engine import Database
 from app.storage.movements import Held, Movement
@@ -56,15 +57,14 @@ async def stale(
         found = await movements.stale(
             session,
             since,
-            user=sight.user,
-            auditor=sight.auditor,
-            spaces=list(sight.spaces),
+            viewer=sight.viewer,
             after=after,
             limit=limit,
         )
         by_delivery = {id: _moved(group) for id, group in groupby(found, key=lambda one: one.attribution)}
         records = await delivered.records(session, list(by_delivery))
-    return [Stale(attribution_of(records[id]), moved) for id, moved in by_delivery.items()]
+        shown = await shown_of(session, sight, [attribution_of(records[id]) for id in by_delivery])
+    return [Stale(record, moved) for record, moved in zip(shown, by_delivery.values(), strict=True)]
 
 
 async def moved_of(database: Database, principal: Principal, id: str) -> Stale:
@@ -73,6 +73,8 @@ async def moved_of(database: Database, principal: Principal, id: str) -> Stale:
         attribution = await seen_record(session, principal, id, "attributionId")
         if attribution.record["category"] != DELIVERY_CATEGORY:
             raise not_found("attributionId")
+        if attribution.record["userId"] != str(principal.id):
+            [attribution] = await shown_of(session, await Sight.of(session, principal), [attribution])
         held = [
             Held(attribution.id, item.item, item.whole, item.source, attribution.valid_at)
             for item in given(attribution.record)

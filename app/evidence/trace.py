@@ -16,7 +16,8 @@ from app.domain.errors import Code, MunimentError
 from app.domain.principal import Principal, parse_id
 from app.domain.selection import Reason
 from app.domain.trace import NEAR_MISS, Kind, Trace, Traced, decode
-from app.evidence.attribution import DELIVERY_CATEGORY, MAX_RECORDS, Sight, not_found
+from app.evidence.attribution import DELIVERY_CATEGORY, MAX_RECORDS, not_found
+from app.evidence.sight import Sight
 from app.storage import evidence, traces
 from app.storage.engine import Database, Session
 

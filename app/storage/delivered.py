@@ -8,8 +8,9 @@ from sqlalchemy import text
 
 from app.storage.engine import Session
 from app.storage.evidence import COLUMNS
-from app.storage.record_fields import columns, field
+from app.storage.record_fields import columns, field, raw
 from app.storage.scope import tenant
+from app.storage.viewer import Viewer, sees_item
 
 DELIVERY = "context_attribution"
 LINK = "context_attribution_link"
@@ -88,7 +89,6 @@ async def organisations(session: Session) -> list[UUID]:
     return [row.organisation_id for row in await session.rows(_ORGANISATIONS)]
 
 
-_SEEN = "(:auditor OR {0}.user_id = :user OR {0}.space_id = ANY(CAST(:spaces AS uuid[])))"
 _NAMED = (
     "(CAST(:id AS uuid) IS NULL OR {0}.item_id = :id OR {0}.whole_id = :id) "
     "AND (CAST(:sha256 AS bytea) IS NULL OR {0}.sha256 = :sha256)"
@@ -110,12 +110,13 @@ _USED = {
             UNION ALL SELECT q.id, {columns("q", "user_id", "space_id")}, {_record("q")} FROM attribution_queue q
             WHERE {tenant("q")} AND {field("category", "q")} = '{DELIVERY}'
         ), used AS (
-            SELECT i.attribution_id, i.item_id, i.user_id, i.space_id FROM {named.format(tenant("i"))} i
-            UNION SELECT r.id, i.item_id, r.user_id, r.space_id
+            SELECT i.attribution_id, i.item_id, i.whole_id, i.source_id, i.user_id, i.space_id
+            FROM {named.format(tenant("i"))} i
+            UNION SELECT r.id, i.item_id, i.whole_id, i.source_id, r.user_id, r.space_id
             FROM recent r CROSS JOIN LATERAL ({_items("r.record")}) i WHERE {_NAMED.format("i")}
         )
         SELECT u.attribution_id, array_agg(u.item_id ORDER BY u.item_id) AS items FROM used u
-        WHERE (CAST(:after AS uuid) IS NULL OR u.attribution_id < :after) AND {_SEEN.format("u")}
+        WHERE (CAST(:after AS uuid) IS NULL OR u.attribution_id < :after) AND {sees_item("u")}
         GROUP BY u.attribution_id ORDER BY u.attribution_id DESC LIMIT :limit
         """
     )
@@ -128,9 +129,7 @@ async def used(
     *,
     id: UUID | None,
     sha256: bytes | None,
-    user: UUID,
-    auditor: bool,
-    spaces: Sequence[UUID],
+    viewer: Viewer,
     after: UUID | None,
     limit: int,
 ) -> list[tuple[UUID, list[UUID]]]:
@@ -141,9 +140,7 @@ async def used(
             "organisation": session.organisation,
             "id": id,
             "sha256": sha256,
-            "user": user,
-            "auditor": auditor,
-            "spaces": list(spaces),
+            **viewer.parameters,
             "after": after,
             "limit": limit,
         },
@@ -156,7 +153,7 @@ _RECORDS = text(
     f"UNION ALL SELECT {COLUMNS}, NULL FROM attribution_queue r WHERE {tenant('r')} "
     "AND r.id = ANY(CAST(:ids AS uuid[]))"
 )
-_LINK = f"{field('category', 'r')} = '{LINK}' AND {field('attribution_id', 'r')} = ANY(CAST(:ids AS uuid[]))"
+_LINK = f"{raw('category', 'r')} = '{LINK}' AND {raw('attribution_id', 'r')} = ANY(CAST(:ids AS text[]))"
 _LINKS = text(
     " UNION ALL ".join(
         f"SELECT {columns('r', 'attribution_id')}, r.payload FROM {table} r WHERE {tenant('r')} AND {_LINK}"
@@ -173,4 +170,4 @@ async def records(session: Session, ids: Sequence[UUID]) -> dict[UUID, Any]:
 
 async def links(session: Session, ids: Sequence[UUID]) -> list[Any]:
     """The records that link a response to one of some deliveries, as (attribution_id, payload)."""
-    return list(await session.rows(_LINKS, {"organisation": session.organisation, "ids": list(ids)}))
+    return list(await session.rows(_LINKS, {"organisation": session.organisation, "ids": list(map(str, ids))}))

@@ -1,6 +1,6 @@
 """Lenses on the system clock."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -48,6 +48,17 @@ async def at(session: Session, id: UUID, known_at: datetime) -> Lens | None:
     """The lens as it was known then."""
     row = await session.row(_AT, {"organisation": session.organisation, "id": id, "known_at": known_at})
     return None if row is None else _lens(row)
+
+
+_SPACES = text(
+    f"SELECT DISTINCT l.id, l.space_id FROM lenses l WHERE {tenant('l')} AND l.id = ANY(CAST(:lenses AS uuid[]))"
+)
+
+
+async def spaces_of(session: Session, lenses: Collection[UUID]) -> dict[UUID, UUID]:
+    """The space that each lens belongs to, also of one that is retracted."""
+    rows = await session.rows(_SPACES, {"organisation": session.organisation, "lenses": list(lenses)})
+    return {row.id: row.space_id for row in rows}
 
 
 async def listed(

@@ -1,6 +1,6 @@
 """Memories: their identities, their versions on both clocks, proposals, accesses and embeddings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -95,6 +95,15 @@ async def create(session: WriteSession, id: UUID, owner: Owner) -> None:
 async def find_owner(session: Session, id: UUID) -> Owner | None:
     row = await session.row(_OWNER, {"organisation": session.organisation, "id": id})
     return None if row is None else Owner(row.space_id, row.subject_id, row.group_id)
+
+
+_SPACES = text(f"SELECT m.id, m.space_id FROM memories m WHERE {tenant('m')} AND m.id = ANY(CAST(:memories AS uuid[]))")
+
+
+async def spaces_of(session: Session, memories: Collection[UUID]) -> dict[UUID, UUID]:
+    """The space of each memory that there is."""
+    rows = await session.rows(_SPACES, {"organisation": session.organisation, "memories": list(memories)})
+    return {row.id: row.space_id for row in rows}
 
 
 async def attach_embedding(

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from app.storage.engine import Session
 from app.storage.scope import believed_now, tenant, valid
+from app.storage.viewer import Viewer, sees_item
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ _STALE = text(
         SELECT i.attribution_id, i.item_id, i.whole_id, i.source_id, i.valid_at
         FROM delivered_items i JOIN touched t ON t.whole = i.whole_id
         WHERE {tenant("i")} AND (CAST(:after AS uuid) IS NULL OR i.attribution_id < :after)
-            AND (:auditor OR i.user_id = :user OR i.space_id = ANY(CAST(:spaces AS uuid[])))
+            AND {sees_item("i")}
     ), moved AS ({_MOVED}), page AS (
         SELECT DISTINCT m.attribution_id FROM moved m WHERE m.at > :since ORDER BY m.attribution_id DESC LIMIT :limit
     )
@@ -133,9 +134,7 @@ async def stale(
     session: Session,
     since: datetime,
     *,
-    user: UUID,
-    auditor: bool,
-    spaces: Sequence[UUID],
+    viewer: Viewer,
     after: UUID | None,
     limit: int,
 ) -> list[Movement]:
@@ -145,9 +144,7 @@ async def stale(
         {
             "organisation": session.organisation,
             "since": since,
-            "user": user,
-            "auditor": auditor,
-            "spaces": list(spaces),
+            **viewer.parameters,
             "after": after,
             "limit": limit,
         },

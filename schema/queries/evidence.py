@@ -5,16 +5,18 @@ from typing import Annotated
 import strawberry
 
 from app.domain.principal import Permission
-from app.evidence import attribution, runs
+from app.evidence import attribution, reports, runs
 from app.evidence.attribution import Attribution as _Attribution
 from app.evidence.verification import Stretch, verify_chain
 from schema.context import Info
+from schema.inputs.evidence import Wanted, to_filter
 from schema.inputs.verification import FromSequence, SinceLastRun, ToSequence
 from schema.permissions import TOKEN, needs
 from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.evidence import Attribution, ChainVerification, ChainVerificationRun
 
 ATTRIBUTIONS = "attributions"
+EVIDENCE = "evidence"
 VERIFICATIONS = "chainVerifications"
 
 
@@ -50,6 +52,34 @@ class EvidenceQueries:
             start = ids.index(position) + 1
         rows = found[start : start + size + 1]
         return connect(ATTRIBUTIONS, rows, size, after, node=Attribution.of, position=_position)
+
+    @needs(TOKEN)
+    @strawberry.field(
+        description=(
+            "Records of evidence in the order of the chain, those that wait to be chained at its end; of those that "
+            "the caller made, whose spaces they administer or audit. An auditor of the organisation sees all of them."
+        )
+    )
+    async def evidence(
+        self,
+        info: Info,
+        filter: Wanted = None,
+        newest_first: Annotated[
+            bool, strawberry.argument(description="From the end of the chain to its beginning.")
+        ] = False,
+        first: Annotated[int | None, strawberry.argument(description="Most items; 20 by default.")] = None,
+        after: Annotated[str | None, strawberry.argument(description="Cursor to go on behind.")] = None,
+    ) -> Connection[Attribution]:
+        size = page_size(first)
+        rows = await reports.page(
+            info.context.services.database,
+            info.context.principal,
+            to_filter(filter),
+            newest=newest_first,
+            after=decode_cursor(EVIDENCE, after),
+            limit=size + 1,
+        )
+        return connect(EVIDENCE, rows, size, after, node=Attribution.of, position=reports.position)
 
     @needs(Permission.AUDIT_READ)
     @strawberry.field(

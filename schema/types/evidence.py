@@ -18,18 +18,23 @@ class RecordState(Enum):
     CHAINED = strawberry.enum_value("CHAINED", description="In the chain, at `sequence`.")
 
 
-@strawberry.type(description="One record of evidence: a delivery, or the link of a response to one.")
+@strawberry.type(
+    description="One record of evidence: a delivery, the link of a response to one, or what befell the evidence itself."
+)
 class Attribution:
     id: strawberry.ID = strawberry.field(description="Id of the record.")
-    request_id: strawberry.ID = strawberry.field(description="The retrieval that it speaks of.")
+    request_id: strawberry.ID = strawberry.field(description="The retrieval that it speaks of; of none, its own id.")
     category: str = strawberry.field(
-        description="`context_attribution`, `context_attribution_link`, or, of a link that was not made, "
-        "`models.gateway.context_link`."
+        description="`context_attribution`, `context_attribution_link`, of a link that was not made "
+        "`models.gateway.context_link`, of an erasure `subject_erasure`, of a check `chain_verification`."
     )
     state: RecordState = strawberry.field(description="How far the record has come.")
     sequence: BigInt | None = strawberry.field(description="Its place in the organisation's chain, once it has one.")
     queued_at: Instant = strawberry.field(description="When it was made durable.")
-    record: JSON = strawberry.field(description="What was recorded: ids, hashes, clocks, parameters; never a text.")
+    record: JSON = strawberry.field(
+        description="What was recorded: ids, hashes, clocks, parameters; never a text. Who sees it as administrator "
+        "of its space sees in it what they may see elsewhere today."
+    )
 
     @classmethod
     def of(cls, item: _Attribution) -> Self:

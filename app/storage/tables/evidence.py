@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from app.storage.record_fields import field
+from app.storage.record_fields import field, raw
 from app.storage.tables.base import instant, metadata, organisation
 
 
@@ -61,8 +61,19 @@ evidence = Table(
     Index(
         "evidence_link_idx",
         "organisation_id",
-        text(field("attribution_id")),
-        postgresql_where=text(f"{field('category')} = 'context_attribution_link'"),
+        text(raw("attribution_id")),
+        postgresql_where=text(f"{raw('category')} = 'context_attribution_link'"),
+    ),
+    *(
+        Index(f"evidence_{name}_idx", "organisation_id", text(column), "sequence", postgresql_where=text(condition))
+        for name, column, condition in (
+            ("user", raw("user_id"), f"{raw('user_id')} IS NOT NULL"),
+            ("space", raw("space_id"), f"{raw('space_id')} IS NOT NULL"),
+            ("subject", raw("subject_pseudonym"), f"{raw('subject_pseudonym')} IS NOT NULL"),
+            ("client", raw("client_id"), f"{raw('client_id')} IS NOT NULL"),
+            ("issued", raw("issued_at"), f"{field('issued_at')} IS NOT NULL"),
+            ("category", raw("category"), f"{raw('category')} <> 'context_attribution'"),
+        )
     ),
 )
 
