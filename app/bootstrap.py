@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.domain.limits import Limits, Rates, parse_rates
 from app.domain.locality import Locality, locality
 from app.domain.scoring import parse_level_weights
 from app.evidence.checkpoints import Checkpointer
@@ -17,7 +18,11 @@ from app.evidence.witnessing import Witnessing
 from app.gateway.calls import CallLog
 from app.gateway.endpoint import Gateway
 from app.gateway.link import Linker
+from app.identity.admission import Admission
 from app.identity.development import ALGORITHM, DevelopmentKey
+from app.identity.rates import RateLimiter
+from app.identity.strangers import Strangers
+from app.identity.streams import Streams
 from app.identity.tokens import TokenVerifier
 from app.ingestion.editing import Editor
 from app.ingestion.embedding import EmbeddingWorker
@@ -46,6 +51,7 @@ from app.retrieval.cache import SearchCache
 from app.retrieval.pipeline import Retriever
 from app.retrieval.rerank import Reranking
 from app.retrieval.rewrite import Rewriter
+from app.server.operations import Operations
 from app.settings import Settings
 from app.storage.engine import ROLE, Database
 from app.storage.listening import Listener
@@ -152,6 +158,12 @@ class Services:
     listener: Listener | Poller
     rung: asyncio.Event
     gateway: Gateway | None
+    limits: Limits
+    rates: RateLimiter
+    admission: Admission
+    strangers: Strangers
+    streams: Streams
+    operations: Operations
 
     @property
     def search_backend(self) -> str:
@@ -188,7 +200,9 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     rewriter, reranking = _rewriter(settings), _reranking(settings)
     rung = asyncio.Event()
     watch = Watch(settings.max_subscriptions)
-    gateway = make_gateway(settings, database, tokens, rung)
+    rates = RateLimiter(database, Rates(settings.rate_limit, parse_rates(settings.rate_limits or "")))
+    strangers = Strangers(settings.stranger_limit)
+    gateway = make_gateway(settings, database, tokens, rung, rates, strangers)
     try:
         yield Services(
             settings=settings,
@@ -229,6 +243,14 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             listener=_listener(settings, installation.url, background, watch),
             rung=rung,
             gateway=gateway,
+            limits=limits(settings),
+            rates=rates,
+            admission=Admission(
+                share(settings.caller_share, settings.pool_size), share(settings.organisation_share, settings.pool_size)
+            ),
+            strangers=strangers,
+            streams=Streams(settings.max_subscriptions, settings.max_subscriptions_per_caller),
+            operations=Operations.load(settings.operations, settings.operations_only == "on"),
         )
     finally:
         if gateway is not None:
@@ -266,6 +288,7 @@ async def workers(parts: Services) -> AsyncIterator[None]:
     tasks.append(asyncio.create_task(parts.listener.run()))
     tasks.append(asyncio.create_task(parts.indexer.run()))
     tasks.append(asyncio.create_task(parts.checkpoints.run()))
+    tasks.append(asyncio.create_task(parts.rates.run()))
     if parts.schedule is not None:
         tasks.append(asyncio.create_task(parts.schedule.run()))
     if parts.witnessing is not None:
@@ -280,6 +303,24 @@ async def workers(parts: Services) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
         await parts.sequencer.finish()
         await parts.checkpoints.finish()
+
+
+def limits(settings: Settings) -> Limits:
+    """What one operation may ask for."""
+    return Limits(
+        tokens=settings.max_tokens,
+        depth=settings.max_depth,
+        aliases=settings.max_aliases,
+        root_fields=settings.max_root_fields,
+        fields=settings.max_fields,
+        cost=settings.max_cost,
+        list_items=settings.max_list_items,
+        introspection=settings.introspection == "on",
+    )
+
+
+def share(part: float, whole: int) -> int:
+    return max(1, int(part * whole))
 
 
 def key_ring(settings: Settings) -> KeyRing:
@@ -329,7 +370,14 @@ def _reranking(settings: Settings) -> Reranking | None:
     return Reranking(Reranker(endpoint, settings.rerank_model), settings.rerank_timeout_ms, settings.rerank_candidates)
 
 
-def make_gateway(settings: Settings, database: Database, tokens: TokenVerifier, rung: asyncio.Event) -> Gateway | None:
+def make_gateway(
+    settings: Settings,
+    database: Database,
+    tokens: TokenVerifier,
+    rung: asyncio.Event,
+    rates: RateLimiter,
+    strangers: Strangers,
+) -> Gateway | None:
     """The gateway to the provider that is set; None when none is. Close it."""
     if settings.gateway_upstream_url is None:
         return None
@@ -345,6 +393,8 @@ def make_gateway(settings: Settings, database: Database, tokens: TokenVerifier, 
         tokens,
         Linker(database, rung, settings.link_wait_ms / 1000),
         CallLog(database, rung),
+        rates,
+        strangers,
         settings.gateway_max_body_bytes,
         idle,
     )

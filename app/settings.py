@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.checkpoint import NoteError, check_name
 from app.domain.errors import MunimentError
+from app.domain.limits import parse_rates
 from app.domain.locality import host_of
 from app.domain.scoring import parse_level_weights
 
@@ -117,6 +118,48 @@ class Settings(BaseSettings):
         description="Milliseconds that a model call's answer waits for the record of the retrieval that it names.",
     )
     max_subscriptions: int = Field(1000, ge=1, description="Subscriptions that one server process serves at once.")
+    max_subscriptions_per_caller: int = Field(
+        100, ge=1, description="Subscriptions of one person or key that one server process serves at once."
+    )
+    max_connections: int = Field(
+        2000, ge=1, description="Connections and requests that one server process holds at once; others get 503."
+    )
+    max_tokens: int = Field(4000, ge=100, description="Tokens that a GraphQL document may have.")
+    max_depth: int = Field(15, ge=14, description="Levels of fields in each other; introspection takes 14.")
+    max_aliases: int = Field(30, ge=0, description="Aliases in an operation, with fragments spread out.")
+    max_root_fields: int = Field(30, ge=1, description="Root fields of an operation.")
+    max_fields: int = Field(2000, ge=100, description="Fields of an operation, with fragments spread out.")
+    max_cost: int = Field(
+        1000, ge=300, description="What an operation may cost: a retrieve costs 50, an object of a page 1 an item."
+    )
+    max_list_items: int = Field(1000, ge=1, description="Items of a list in an operation or its variables.")
+    introspection: Literal["on", "off"] = Field(
+        "on", description="`off`: the API does not describe itself; the playground then neither completes nor explains."
+    )
+    operations: Path | None = Field(
+        None,
+        description="Operations that clients may name by SHA-256: a folder of `.graphql` files, or a JSON file of "
+        "documents by id.",
+    )
+    operations_only: Literal["on", "off"] = Field(
+        "off", description="`on`: no operation is served but those.", validate_default=True
+    )
+    request_timeout_ms: int = Field(
+        60_000, ge=100, description="Milliseconds after which an operation is given up; `verifyChain` may take longer."
+    )
+    rate_limit: int = Field(
+        600, ge=0, description="Calls of one action (root field, gateway endpoint) a minute, by person or key; 0: any."
+    )
+    rate_limits: str | None = Field(None, description="Other limits for single actions, as `action=limit,…`.")
+    stranger_limit: int = Field(
+        300, ge=0, description="Requests a minute from one address without a valid credential, a process; 0: any."
+    )
+    caller_share: float = Field(
+        0.5, gt=0, le=1, description="Share of `MUNIMENT_POOL_SIZE` that one caller's operations may use at once."
+    )
+    organisation_share: float = Field(
+        0.75, gt=0, le=1, description="Share of `MUNIMENT_POOL_SIZE` that one organisation's may use at once."
+    )
     level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
     keys: SecretStr | None = Field(
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
@@ -185,6 +228,22 @@ class Settings(BaseSettings):
     def _named(cls, value: str | None, given: ValidationInfo) -> str | None:
         if value is None and given.data.get("rewrite_url") is not None:
             raise ValueError("MUNIMENT_REWRITE_URL is set and needs a model")
+        return value
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _rates(cls, value: str | None) -> str | None:
+        try:
+            parse_rates(value or "")
+        except MunimentError as error:
+            raise ValueError(error.message) from None
+        return value
+
+    @field_validator("operations_only")
+    @classmethod
+    def _known(cls, value: str, given: ValidationInfo) -> str:
+        if value == "on" and given.data.get("operations") is None:
+            raise ValueError("MUNIMENT_OPERATIONS must name them")
         return value
 
     @field_validator("level_weights")

@@ -2,17 +2,16 @@
 
 import strawberry
 from graphql import GraphQLError
-from strawberry.extensions import ParserCache, ValidationCache
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
 from schema.errors import CodedErrors
+from schema.limits import Admission
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.grants import GrantMutations
 from schema.mutations.memory import MemoryMutations
 from schema.mutations.spaces import SpaceMutations
-from schema.operations import OneOperation
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.gateway import GatewayQueries
@@ -27,9 +26,6 @@ from schema.scalars import SCALARS
 from schema.subscriptions.context import ContextSubscriptions
 from schema.subscriptions.verification import VerificationSubscriptions
 from schema.types.enums import ErrorCode
-
-#: Documents whose parse and validation are remembered: clients send the same few again and again.
-CACHED_DOCUMENTS = 512
 
 
 @strawberry.type(description="Reads. `retrieve` also stores its own evidence before it answers.")
@@ -68,11 +64,6 @@ graphql_schema = Schema(
     mutation=Mutation,
     subscription=Subscription,
     types=[ErrorCode],
-    extensions=[
-        CodedErrors,
-        OneOperation,
-        lambda: ParserCache(maxsize=CACHED_DOCUMENTS),
-        lambda: ValidationCache(maxsize=CACHED_DOCUMENTS),
-    ],
+    extensions=[CodedErrors, Admission],
     config=StrawberryConfig(scalar_map=SCALARS),
 )

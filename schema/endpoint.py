@@ -1,14 +1,16 @@
 """GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/): what is let in, and how it is answered."""
 
+import asyncio
 import json
 import re
 from datetime import timedelta
+from math import ceil
 from typing import Any, Final
 
 from cross_web import AsyncHTTPRequestAdapter, HTTPException, StarletteRequestAdapter
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
@@ -16,16 +18,16 @@ from strawberry.http.base import BaseRequestProtocol
 from strawberry.http.parse_content_type import parse_content_type
 from strawberry.schema.exceptions import InvalidOperationTypeError
 from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
-from strawberry.types import ExecutionResult
+from strawberry.types import ExecutionResult, SubscriptionExecutionResult
 from strawberry.types.unset import UnsetType
 
 from app.bootstrap import Services
-from app.domain.errors import bad_input
+from app.domain.errors import Code, MunimentError, bad_input
 from app.providers.ids import new_id
 from app.server.failure import refusal
 from schema.build import graphql_schema
 from schema.context import Context
-from schema.sockets import INIT_SECONDS, SocketHandler, admit
+from schema.sockets import INIT_SECONDS, MOST_UNREAD_SECONDS, SocketHandler, admit
 
 JSON: Final = "application/json"
 #: Its answers carry HTTP status codes; those of plain JSON are 200 whenever the request itself was well formed.
@@ -35,6 +37,11 @@ _WEIGHT = re.compile(r"[01](?:\.[0-9]{0,3})?")
 
 
 class _Request(StarletteRequestAdapter):
+    @property
+    def services(self) -> Services:
+        parts: Services = self._request.app.state.services
+        return parts
+
     @property
     def content_type(self) -> str | None:
         """In small letters: the names of media types have no case."""
@@ -73,6 +80,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         request = Request(scope, receive)
         try:
             response = await self.run(request)
+        except MunimentError as error:
+            response = _refused(error, _media_type(request))
         except HTTPException as refused:
             status, headers = refused.status_code, None
             if status == 405 or isinstance(refused.__cause__, InvalidOperationTypeError):
@@ -81,7 +90,21 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         except ClientDisconnect:
             # Nobody is there to be answered.
             return
-        await response(scope, receive, send)
+        await response(scope, receive, _paced(send))
+
+    async def execute_operation(
+        self,
+        request: Request,
+        request_adapter: AsyncHTTPRequestAdapter,
+        request_data: GraphQLRequestData | list[GraphQLRequestData],
+        context: Context,
+        root_value: None,
+        sub_response: Response,
+    ) -> ExecutionResult | list[ExecutionResult] | SubscriptionExecutionResult:
+        context.note_stranger()
+        return await super().execute_operation(
+            request, request_adapter, request_data, context, root_value, sub_response
+        )
 
     async def get_sub_response(self, request: Request | WebSocket) -> Response:
         sub_response = await super().get_sub_response(request)
@@ -91,23 +114,51 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:
         return False
 
-    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
-        """Only JSON is let in by POST: what a form on another site can send is not."""
-        if request.method == "POST" and parse_content_type(request.content_type or "")[0] != JSON:
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
+        """Only JSON is let in by POST: what a form on another site can send is not. One operation a request: a list of
+        them is refused."""
+        if request.method == "GET":
+            data: Any = self.parse_query_params(request.query_params)
+        elif parse_content_type(request.content_type or "")[0] == JSON:
+            data = self.parse_json(await request.get_body())
+        else:
             raise HTTPException(415, "the body must be application/json")
-        return await super().parse_http_body(request)
+        if isinstance(data, list):
+            raise HTTPException(400, "a request holds one operation: batching is off")
+        for name in ("variables", "extensions"):
+            if not isinstance(data.get(name), dict | None):
+                raise HTTPException(400, f"`{name}` must be an object or null, if provided")
+        if not isinstance(data.get("operationName"), str | None):
+            raise HTTPException(400, "`operationName` must be a text or null, if provided")
+        assert isinstance(request, _Request)
+        transport = self._get_stream_transport_from_headers(request.headers)
+        return GraphQLRequestData(
+            query=request.services.operations.document(data),
+            variables=data.get("variables"),
+            operation_name=data.get("operationName"),
+            extensions=data.get("extensions"),
+            protocol=transport.protocol if transport else "http",
+        )
 
     def parse_json(self, data: str | bytes) -> Any:
         try:
+            value = self.decode_json(data)
+        except ValueError:
+            raise HTTPException(400, "the request is not JSON in UTF-8") from None
+        if not isinstance(value, dict | list):
+            raise HTTPException(400, "the request must be a JSON object")
+        return value
+
+    def decode_json(self, data: str | bytes) -> object:
+        """What comes over HTTP or a socket; `JSONDecodeError` when it is not JSON in UTF-8, or nests without end."""
+        try:
             text = data.decode() if isinstance(data, bytes) else data
-            value = json.loads(text, parse_constant=_no_constant)
+            value: object = json.loads(text, parse_constant=_no_constant)
             if "\\u" in text:
                 # A lone surrogate can be escaped in JSON, yet it is no character: nothing behind here could keep it.
                 json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
-            raise HTTPException(400, "the request is not JSON in UTF-8") from None
-        if not isinstance(value, dict | list):
-            raise HTTPException(400, "the request must be a JSON object")
+            raise json.JSONDecodeError("not JSON in UTF-8", "", 0) from None
         return value
 
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
@@ -120,10 +171,10 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def create_response(
         self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
     ) -> Response:
-        refused = sub_response.media_type == RESPONSE_JSON and "data" not in response_data
-        return Response(
-            self.encode_json(response_data), 400 if refused else 200, media_type=sub_response.media_type or JSON
-        )
+        refused = "data" not in response_data
+        headers = _retry_after(response_data) if refused else {}
+        status = 429 if headers else 400 if refused and sub_response.media_type == RESPONSE_JSON else 200
+        return Response(self.encode_json(response_data), status, headers, sub_response.media_type or JSON)
 
 
 def _media_type(request: Request | WebSocket) -> str:
@@ -139,3 +190,37 @@ def _media_type(request: Request | WebSocket) -> str:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _refused(error: MunimentError, media_type: str) -> Response:
+    """What is refused before its document is read."""
+    if error.retry_after_ms is not None:
+        status = 429 if error.code is Code.RATE_LIMITED else 503
+        return refusal(error, new_id(), status, {"Retry-After": _seconds(error.retry_after_ms)}, media_type)
+    # Clients of persisted operations send the text when they are told so, and read that of a 200.
+    asked_again = error.code is Code.PERSISTED_QUERY_NOT_FOUND and media_type == JSON
+    return refusal(error, new_id(), 200 if asked_again else 400, media_type=media_type)
+
+
+def _retry_after(answer: Any) -> dict[str, str]:
+    """The header, when all of a request is refused for coming too soon."""
+    said = [error.get("extensions", {}) for error in answer.get("errors", ())]
+    waits = [item["retryAfterMs"] for item in said if item.get("code") == Code.RATE_LIMITED and "retryAfterMs" in item]
+    return {"Retry-After": _seconds(max(waits))} if waits else {}
+
+
+def _seconds(milliseconds: int) -> str:
+    return str(max(1, ceil(milliseconds / 1000)))
+
+
+def _paced(send: Send) -> Send:
+    """Gives up on who reads nothing for too long: the answer is cut, and what made it is free."""
+
+    async def paced(message: Message) -> None:
+        try:
+            async with asyncio.timeout(MOST_UNREAD_SECONDS):
+                await send(message)
+        except TimeoutError:
+            raise ClientDisconnect from None
+
+    return paced

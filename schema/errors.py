@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import structlog
-from graphql import GraphQLError
+from graphql import GraphQLError, GraphQLSyntaxError
 from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -13,11 +13,15 @@ from strawberry.types import ExecutionContext
 from app.domain.errors import Code, MunimentError, bad_input
 from app.server.failure import extensions
 from schema.blame import blamed
+from schema.limits import too_complex
 
 log = structlog.get_logger()
 
 #: Refused before anything runs; the endpoint answers them.
 REQUEST_ERRORS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperationTypeError)
+
+#: What the library says of a document of too many tokens.
+_TOO_LONG = "tokens. Parsing aborted."
 
 
 class CodedErrors(SchemaExtension):
@@ -31,7 +35,7 @@ class CodedErrors(SchemaExtension):
         except GraphQLError as error:
             raise coded(error, self.execution_context) from None
         except RecursionError:
-            shown = bad_input("the document is nested too deeply")
+            shown = too_complex("depth", self.execution_context.context.services.limits.depth)
             raise coded(GraphQLError(shown.message, original_error=shown), self.execution_context) from None
         except Exception as error:
             raise coded(GraphQLError("", original_error=error), self.execution_context) from None
@@ -68,13 +72,19 @@ def coded(error: GraphQLError, execution: ExecutionContext) -> GraphQLError:
 
 def _shown(error: GraphQLError, execution: ExecutionContext) -> MunimentError:
     cause = _cause(error)
+    if isinstance(error, GraphQLSyntaxError) and _TOO_LONG in error.message:
+        return too_complex("tokens", execution.parse_options.get("max_tokens", 0))
+    if error.path is None and isinstance(cause, RecursionError):
+        return too_complex("depth", execution.context.services.limits.depth)
     ours = isinstance(cause, MunimentError)
     if error.path is None and (cause is None or ours or isinstance(cause, GraphQLError)):
         # The document, or a value in it or in a variable: the library's sentence says where it stands.
         field = cause.field if isinstance(cause, MunimentError) else None
         code = cause.code if isinstance(cause, MunimentError) else Code.BAD_USER_INPUT
         place = blamed(error, execution.schema._schema, execution.graphql_document, execution.variables)
-        return MunimentError(code, error.message, field or place)
+        if not isinstance(cause, MunimentError):
+            return MunimentError(code, error.message, place)
+        return MunimentError(code, error.message, field or place, cause.retry_after_ms, details=cause.details)
     if error.path is None and isinstance(cause, ValueError):
         return bad_input("a value in the document cannot be read")  # such as a number of thousands of digits
     if isinstance(cause, MunimentError):

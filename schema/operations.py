@@ -1,19 +1,12 @@
 """Which operation of a document runs."""
 
-from collections.abc import Iterator
-
-from graphql import GraphQLError, OperationDefinitionNode
-from strawberry.extensions import SchemaExtension
+from graphql import DocumentNode, GraphQLError, OperationDefinitionNode
 
 
-class OneOperation(SchemaExtension):
-    """Refuses a document of several operations when none is named: the library would run the first of them."""
-
-    def on_parse(self) -> Iterator[None]:
-        yield
-        document = self.execution_context.graphql_document
-        if document is None or self.execution_context._provided_operation_name is not None:
-            return
-        operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
-        if len(operations) > 1:
-            raise GraphQLError("operationName must say which operation of the document is meant", operations)
+def chosen(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+    """The one of that name, or the only one. Where several are there and none is named it is an error, though the
+    library would run the first of them."""
+    operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    if name is None and len(operations) > 1:
+        raise GraphQLError("operationName must say which operation of the document is meant", operations)
+    return next((node for node in operations if name and node.name and node.name.value == name), operations[0])

@@ -5,26 +5,27 @@ on a space that is named, or on the item that an id stands for, the feature chec
 reads or writes: nothing can change in between. A valid credential is checked here for every field.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from enum import Enum
 from inspect import isawaitable
-from time import monotonic
 from typing import Any, Final, TypeVar
 
 import strawberry
 from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
+from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission
 from app.identity.authorisation import require
+from schema.streams import supervised
 
 F = TypeVar("F")
 
 #: Only a valid credential is needed.
 TOKEN: Final = "token"
-#: Seconds for which a running subscription goes on without another look at the permission.
-RECHECK = 1.0
+#: What reads as much as there is, and so takes as long as it takes.
+UNHURRIED: Final = frozenset({"verifyChain"})
 
 
 class Where(Enum):
@@ -45,39 +46,34 @@ _USUALLY: Final = {
 
 
 class Needs(FieldExtension):
-    """Refuses a call without a valid credential, or without a permission on the organisation as a whole. `permissions`:
-    one of them is enough."""
+    """Refuses a call without a valid credential, or without a permission on the organisation as a whole; waits for the
+    caller's turn, and ends what takes too long. `permissions`: one of them is enough."""
 
     def __init__(self, permissions: tuple[Permission | str, ...], where: Where) -> None:
         self.permissions = tuple(str(permission) for permission in permissions)
         self.where = where
 
     async def resolve_async(self, next_: Any, source: Any, info: Any, **kwargs: Any) -> Any:
-        await self._check(info)
-        result = next_(source, info, **kwargs)
-        # A subscription may give its events at once.
-        result = await result if isawaitable(result) else result
-        if isinstance(result, AsyncGenerator) and self.where is Where.ORGANISATION:
-            return _while_permitted(result, lambda: self._check(info))
-        return result
+        context = info.context
+        principal = context.principal
+        async with context.services.admission.turn(principal):
+            try:
+                async with asyncio.timeout_at(None if info.field_name in UNHURRIED else context.until):
+                    await self._check(info)
+                    result = next_(source, info, **kwargs)
+                    # A subscription may give its events at once.
+                    result = await result if isawaitable(result) else result
+            except TimeoutError:
+                raise MunimentError(Code.SEARCH_UNAVAILABLE, "the request took too long and was given up") from None
+        if not isinstance(result, AsyncGenerator):
+            return result
+        context.services.streams.require_room(principal)
+        return supervised(context, result, lambda: self._check(info))
 
     async def _check(self, info: Any) -> None:
         principal = info.context.principal
         if self.where is Where.ORGANISATION:
             await require(info.context.services.database, principal, *map(Permission, self.permissions))
-
-
-async def _while_permitted(
-    events: AsyncGenerator[Any, None], check: Callable[[], Awaitable[None]]
-) -> AsyncGenerator[Any, None]:
-    """The events of a subscription, until the permission is taken back: then its error, instead of the next event."""
-    checked = monotonic()
-    async with aclosing(events):
-        async for event in events:
-            if monotonic() - checked >= RECHECK:
-                await check()
-                checked = monotonic()
-            yield event
 
 
 def needs(first: Permission | str, *others: Permission, where: Where | None = None) -> Callable[[F], F]:

@@ -79,6 +79,11 @@ class Principal:
     allowed_providers: frozenset[str] | None = None
 
     @property
+    def caller(self) -> UUID:
+        """Whose calls are counted together: the key's, else the person's."""
+        return self.api_key_id or self.id
+
+    @property
     def identities(self) -> list[UUID]:
         """Every principal whose grants count for this caller."""
         return [self.id, *self.groups]

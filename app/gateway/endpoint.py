@@ -12,10 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from app.domain.errors import MunimentError, bad_input
 from app.domain.gateway_headers import said, to_caller, to_provider
+from app.domain.principal import Principal
 from app.gateway.calls import Call, CallLog, CallOutcome
 from app.gateway.incoming import HungUp, Incoming, TooLarge
 from app.gateway.link import Linker
 from app.gateway.outgoing import Outgoing
+from app.identity.rates import RateLimiter
+from app.identity.strangers import Strangers
 from app.identity.tokens import TokenVerifier, bearer
 from app.providers.ids import new_id
 from app.providers.upstream import Upstream, UpstreamAnswer, UpstreamError
@@ -43,6 +46,8 @@ class Gateway:
     tokens: TokenVerifier
     linker: Linker
     calls: CallLog
+    rates: RateLimiter
+    strangers: Strangers
     most_bytes: int
     idle_seconds: float
 
@@ -72,7 +77,8 @@ class Gateway:
     async def _admit(self, endpoint: str, headers: Headers, scope: Scope, receive: Receive, out: Outgoing) -> None:
         """Refuses before anything is sent."""
         try:
-            principal = self.tokens.principal(bearer(headers), headers)
+            principal = self._principal(headers, scope)
+            await self.rates.admit(principal, {endpoint: 1})
             named = said(scope["headers"]).context_request_id
             if not scope["query_string"].isascii():
                 raise bad_input("a query string is ASCII")
@@ -85,6 +91,14 @@ class Gateway:
             return
         call = Call(principal, endpoint, named, id=out.call)
         await self._pass_through(call, scope, Incoming(receive, self.most_bytes, self.idle_seconds, call.model), out)
+
+    def _principal(self, headers: Headers, scope: Scope) -> Principal:
+        """UNAUTHENTICATED, or RATE_LIMITED when the address sent too many such calls."""
+        try:
+            return self.tokens.principal(bearer(headers), headers)
+        except MunimentError:
+            self.strangers.note((scope.get("client") or [None])[0])
+            raise
 
     async def _pass_through(self, call: Call, scope: Scope, incoming: Incoming, out: Outgoing) -> None:
         """Until the answer is through or the caller hangs up, whichever comes first."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 from uuid import UUID
 
@@ -55,6 +56,8 @@ class Outgoing:
     async def refuse_for(self, error: MunimentError) -> None:
         status, code = _CODES.get(error.code, (500, error.code.value))
         headers = [(b"www-authenticate", b"Bearer")] if status == 401 else []
+        if wait := error.retry_after_ms:
+            headers.append((b"retry-after", str(max(1, ceil(wait / 1000))).encode()))
         await self.refuse(status, code, error.message, *headers)
 
 

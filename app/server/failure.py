@@ -19,6 +19,7 @@ def extensions(error: MunimentError, request_id: UUID) -> dict[str, Any]:
         "field": error.field,
         "requestId": str(request_id),
         "retryable": error.retryable,
+        **error.details,
     }
     if error.retry_after_ms is not None:
         told["retryAfterMs"] = error.retry_after_ms

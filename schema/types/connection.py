@@ -13,6 +13,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_PAGE = 100
+#: Items of a page whose size is not asked for.
+DEFAULT_PAGE = 20
 
 
 @strawberry.type(description="Where a page lies in its collection.")
@@ -38,7 +40,7 @@ class Connection(Generic[T]):
 def page_size(first: int | None) -> int:
     """The number of items to serve; BAD_USER_INPUT when negative."""
     if first is None:
-        return 20
+        return DEFAULT_PAGE
     if first < 0:
         raise bad_input("must not be negative", "first")
     return min(first, MAX_PAGE)

@@ -71,8 +71,9 @@ _describe(
         ErrorCode.CONFLICT: "Somebody else changed the same thing meanwhile.",
         ErrorCode.ATTRIBUTION_FAILED: "The evidence could not be stored, so nothing was delivered.",
         ErrorCode.SEARCH_UNAVAILABLE: "The database cannot be reached or cannot search.",
-        ErrorCode.RATE_LIMITED: "Too many calls in the last minute.",
-        ErrorCode.QUERY_TOO_COMPLEX: "The document asks for more than one request may.",
+        ErrorCode.RATE_LIMITED: "Too many calls in the last minute, or at once; `retryAfterMs` says when to try again.",
+        ErrorCode.QUERY_TOO_COMPLEX: "The document asks for more than one request may; `measure` says of what.",
+        ErrorCode.PERSISTED_QUERY_NOT_FOUND: "No persisted operation has this id.",
         ErrorCode.INTERNAL: "A fault of the server; `requestId` finds it in the log.",
     },
 )

@@ -90,7 +90,8 @@ async def running(world: World, provider: Provider, **options: Any) -> AsyncIter
         update={"gateway_upstream_url": provider.url, "link_wait_ms": 100, **options}
     )
     settings = type(settings).model_validate(settings.model_dump() | {"gateway_upstream_api_key": KEY})
-    gateway = make_gateway(settings, world.parts.database, world.parts.tokens, world.parts.rung)
+    parts = world.parts
+    gateway = make_gateway(settings, parts.database, parts.tokens, parts.rung, parts.rates, parts.strangers)
     assert gateway is not None
     application = create_app()
     application.state.services = replace(world.parts, gateway=gateway)

@@ -142,8 +142,12 @@ async def test_it_ends_with_the_credential(world: World, servers: tuple[LiveServ
         # Within the leeway for clocks that differ one is let in, and not for long.
         await follow(made, answer["attributionId"])
         message = await receive(made)
+        assert (message["type"], message["id"]) == ("next", "1")
+        assert message["payload"]["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+        message = await receive(made)
         assert (message["type"], message["id"]) == ("complete", "1")
         for number in range(2, 1000):
+            await asyncio.sleep(0.05)
             await follow(made, answer["attributionId"], str(number))
             message = await receive(made)
             if message["type"] == "error":

@@ -27,6 +27,7 @@ from app.storage.tables.evidence import (
 )
 from app.storage.tables.gateway import model_calls
 from app.storage.tables.lenses import active_spaces, lenses
+from app.storage.tables.limits import rate_counts
 from app.storage.tables.memory import (
     client_keys,
     groups,
@@ -91,6 +92,7 @@ __all__ = [
     "organisations",
     "postings",
     "principals",
+    "rate_counts",
     "response_links",
     "retrieval_traces",
     "source_syncs",
