@@ -22,6 +22,7 @@ from app.server.middleware import BodyLimit, SecurityHeaders, failed
 from app.server.playground import playground_routes
 from app.server.tracing import Traced, Tracing
 from schema.endpoint import GraphQLEndpoint
+from schema.persisted import require_valid
 
 #: A question is embedded in a thread beside the event loop: by default it would wait for the interpreter's lock up to
 #: 5 ms at each step.
@@ -40,6 +41,7 @@ async def lifespan(application: Starlette) -> AsyncIterator[None]:
     installation = await asyncio.to_thread(Installation.open, settings)
     try:
         async with services(settings, installation) as parts, workers(parts):
+            require_valid(parts.operations, parts.limits)
             application.state.services = parts
             application.state.tracing = tracing
             # All that is loaded by now stays: the collector need not walk through it again and again.

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from contextlib import suppress
 from datetime import timedelta
 from math import ceil
 from typing import Any, Final
@@ -90,7 +91,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         except ClientDisconnect:
             # Nobody is there to be answered.
             return
-        await response(scope, receive, _paced(send))
+        with suppress(ClientDisconnect):
+            await response(scope, receive, _paced(send))
 
     async def execute_operation(
         self,

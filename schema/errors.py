@@ -20,8 +20,8 @@ log = structlog.get_logger()
 #: Refused before anything runs; the endpoint answers them.
 REQUEST_ERRORS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperationTypeError)
 
-#: What the library says of a document of too many tokens.
-_TOO_LONG = "tokens. Parsing aborted."
+#: What the library says of a document of too many tokens, and of one that it cannot follow any deeper.
+_TOO_LONG, _TOO_DEEP = "tokens. Parsing aborted.", "nested too deeply"
 
 
 class CodedErrors(SchemaExtension):
@@ -74,7 +74,8 @@ def _shown(error: GraphQLError, execution: ExecutionContext) -> MunimentError:
     cause = _cause(error)
     if isinstance(error, GraphQLSyntaxError) and _TOO_LONG in error.message:
         return too_complex("tokens", execution.parse_options.get("max_tokens", 0))
-    if error.path is None and isinstance(cause, RecursionError):
+    nested = isinstance(error, GraphQLSyntaxError) and _TOO_DEEP in error.message
+    if nested or (error.path is None and isinstance(cause, RecursionError)):
         return too_complex("depth", execution.context.services.limits.depth)
     ours = isinstance(cause, MunimentError)
     if error.path is None and (cause is None or ours or isinstance(cause, GraphQLError)):
