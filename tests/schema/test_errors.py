@@ -73,8 +73,11 @@ async def test_what_the_caller_got_wrong(api: Api, query: str, variables: dict[s
 
 
 async def test_a_document_that_nests_without_end(api: Api) -> None:
-    for query in ("{ a " * 20_000, "{ me { id } } " + "[" * 20_000, "{ me(a: " + "[" * 20_000):
-        assert_shape(await api.error(query), "BAD_USER_INPUT")
+    assert_shape(await api.error("{ me { id } } " + "[" * 20_000), "BAD_USER_INPUT")
+    for query in ("{ a " * 20_000, "{ me(a: " + "[" * 20_000):
+        error = await api.error(query)
+        assert set(error["extensions"]) == EXTENSIONS | {"measure", "limit"}
+        assert (error["extensions"]["code"], error["extensions"]["measure"]) == ("QUERY_TOO_COMPLEX", "depth")
 
 
 def _value(type_: Any) -> str:
