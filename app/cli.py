@@ -209,6 +209,8 @@ async def _ingest(
             total=lambda count: progress.update(task, total=count),
             progress=lambda count: progress.advance(task, count),
         )
+    for line in report.skipped_kinds():
+        err.print(line, soft_wrap=True, markup=False)
     for path, repair in sorted(report.repairs.items()):
         err.print(f"{path}: {repair}", soft_wrap=True, markup=False)
     err.print(

@@ -11,14 +11,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from app.domain.temporal import Period
+from app.ingestion.report import Report
 from app.ingestion.runner import Draft, Revision
-from app.providers.git_history import FileHistory, read_blob, read_history
+from app.providers.git_history import FileHistory, read_blob, read_history, unread
 from app.providers.parsers.registry import supported
 
 
-def git_drafts(repository: Path, known: Iterable[str]) -> Iterator[Draft]:
+def git_drafts(repository: Path, known: Iterable[str], report: Report | None = None) -> Iterator[Draft]:
     """One draft a file history, renames followed; then one for each `known` document that the history does not tell
-    of. Names that no parser reads are passed over."""
+    of. What HEAD has besides is told to the report."""
     told: set[str] = set()
     for history in read_history(repository, supported):
         told.add(history.origin)
@@ -26,6 +27,10 @@ def git_drafts(repository: Path, known: Iterable[str]) -> Iterator[Draft]:
     for origin in known:
         if origin not in told:
             yield Draft(origin, ())
+    if report is None:
+        return
+    for path in unread(repository, supported):
+        report.skipped[path] = "A link or submodule." if supported(path) else "No parser reads this kind of file."
 
 
 def _revisions(repository: Path, history: FileHistory) -> Iterator[Revision]:

@@ -44,7 +44,7 @@ class Preparer:
         seen: Counter[tuple[Place, bytes]] = Counter()
         facts: list[SliceFacts] = []
         for item, count in zip(slices, tokens, strict=True):
-            place = Place(heading_path=item.heading_path)
+            place = item.place
             text_sha256 = hashlib.sha256(item.text.encode()).digest()
             identity = slice_identity(title, place, text_sha256, seen[place, text_sha256])
             seen[place, text_sha256] += 1
@@ -74,7 +74,7 @@ class Preparer:
 
 
 def _graph(name: str, parsed: Parsed) -> ContentGraph | None:
-    code = extract(name, parsed.text)
+    code = parsed.code or extract(name, parsed.text)
     if code is not None:
         return ContentGraph(code.language, code)
     return ContentGraph(parsed.mime, links=parsed.links) if parsed.links else None

@@ -102,5 +102,5 @@ async def _drafts(
     async with database.snapshot(organisation) as session:
         known = await documents.external_keys(session, source.id)
     if source.provider == Provider.GIT:
-        return await asyncio.to_thread(lambda: list(git_drafts(place, known)))
+        return await asyncio.to_thread(lambda: list(git_drafts(place, known, report)))
     return await asyncio.to_thread(lambda: list(folder_drafts(place, known, now, report)))

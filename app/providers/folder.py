@@ -47,6 +47,10 @@ class FolderProblem:
     reason: str
 
 
+#: Told of what is not meant to be taken, and why in one sentence: a file that is not accepted, or no file at all.
+Skipped = Callable[[str, str], None]
+
+
 def _modified(nanoseconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
@@ -55,26 +59,32 @@ def _modified(nanoseconds: int) -> datetime:
 
 
 def walk(
-    folder: Path, accepts: Callable[[str], bool], limit: int = MAX_FILE_BYTES
+    folder: Path,
+    accepts: Callable[[str], bool],
+    limit: int | Callable[[str], int] = MAX_FILE_BYTES,
+    skipped: Skipped = lambda path, reason: None,
 ) -> Iterator[FolderFile | FolderProblem]:
     """The regular files below `folder` whose relative POSIX path `accepts`, each folder's entries in order of name.
 
-    Links, pipes, devices, hidden folders and those of installed packages are passed over; a file above `limit` bytes
-    or one that may not be read is yielded as a problem. Bytes of a name that are not UTF-8 are shown as \\xNN.
-    Raises BAD_USER_INPUT where `folder` is no folder.
+    Other files, links, pipes, devices, hidden folders and those of installed packages are skipped; a file above `limit`
+    (of its path) in bytes or one that may not be read is yielded as a problem. Bytes of a name that are not UTF-8 are
+    shown as \\xNN. Raises BAD_USER_INPUT where `folder` is no folder.
     """
     if not folder.is_dir():
         raise bad_input(f"{folder} is not a folder.", "path")
-    return _walk(os.fsencode(folder.resolve()), accepts, limit)
+    of_path = limit if callable(limit) else lambda path: limit
+    return _walk(os.fsencode(folder.resolve()), accepts, of_path, skipped)
 
 
-def _walk(root: bytes, accepts: Callable[[str], bool], limit: int) -> Iterator[FolderFile | FolderProblem]:
+def _walk(
+    root: bytes, accepts: Callable[[str], bool], limit: Callable[[str], int], skipped: Skipped
+) -> Iterator[FolderFile | FolderProblem]:
     waiting: list[tuple[bytes, bytes, bool]] = [(root, b"", True)]
     while waiting:
         location, raw_path, is_folder = waiting.pop()
         path = raw_path.decode("utf-8", "backslashreplace")
         if not is_folder:
-            yield _file(location, path, limit)
+            yield _file(location, path, limit(path))
             continue
         try:
             with os.scandir(location) as entries:
@@ -84,11 +94,26 @@ def _walk(root: bytes, accepts: Callable[[str], bool], limit: int) -> Iterator[F
             continue
         for entry in found:
             below = raw_path + b"/" + entry.name if raw_path else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(b".") and entry.name.decode("utf-8", "replace") not in _SKIPPED:
-                    waiting.append((entry.path, below, True))
-            elif entry.is_file(follow_symlinks=False) and accepts(below.decode("utf-8", "backslashreplace")):
-                waiting.append((entry.path, below, False))
+            name = below.decode("utf-8", "backslashreplace")
+            reason = _not_meant(entry, name, accepts)
+            if reason is None:
+                waiting.append((entry.path, below, entry.is_dir(follow_symlinks=False)))
+            else:
+                skipped(name, reason)
+
+
+def _not_meant(entry: os.DirEntry[bytes], path: str, accepts: Callable[[str], bool]) -> str | None:
+    """Why an entry is not looked at; None where it is."""
+    if entry.is_symlink():
+        return "Links are not followed."
+    if entry.is_dir(follow_symlinks=False):
+        if entry.name.startswith(b"."):
+            return "Hidden folders are not read."
+        installed = entry.name.decode("utf-8", "replace") in _SKIPPED
+        return "Folders of installed packages are not read." if installed else None
+    if not entry.is_file(follow_symlinks=False):
+        return "Not a file: a pipe, socket or device."
+    return None if accepts(path) else "No parser reads this kind of file."
 
 
 def _file(location: bytes, path: str, limit: int) -> FolderFile | FolderProblem:

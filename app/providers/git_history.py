@@ -77,6 +77,20 @@ def read_blob(repo: Path, blob_id: str) -> bytes:
     return bytes(data)
 
 
+def unread(repo: Path, accepts: Callable[[str], bool]) -> Iterator[str]:
+    """The paths that HEAD holds and `read_history` does not tell of: files that `accepts` refuses, and links."""
+    tip = _tip(_open(repo))
+    waiting = [(b"", tip.tree)] if tip else []
+    while waiting:
+        folder, tree = waiting.pop()
+        for entry in tree:
+            raw_path = folder + (entry.raw_name or b"")
+            if isinstance(entry, pygit2.Tree):
+                waiting.append((raw_path + b"/", entry))
+            elif entry.filemode not in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE) or not accepts(_text(raw_path)):
+                yield _text(raw_path)
+
+
 def _tip(repository: pygit2.Repository) -> pygit2.Commit | None:
     if repository.head_is_unborn:
         return None

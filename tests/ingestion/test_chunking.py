@@ -1,5 +1,7 @@
+import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -7,10 +9,12 @@ from hypothesis import strategies as st
 
 from app.ingestion.chunking import MAX_CHARACTERS, MAX_PIECES, Slice, chunk
 from app.providers.parsers.blocks import Block, Parsed
+from app.providers.parsers.delimited import parse_delimited
 from app.providers.parsers.html import parse_html
 from app.providers.parsers.markdown import parse_markdown
 from app.providers.parsers.plain import parse_plain
 from app.providers.parsers.python import parse_python
+from app.providers.parsers.records import parse_records
 from app.providers.wordpieces import WordPieces
 from tests.providers.parsers.test_markdown import FRAGMENTS
 
@@ -189,3 +193,82 @@ def test_the_text_is_tokenised_once_where_cuts_fall_between_words() -> None:
     source = "# A\n\n" + "Some words of a sentence. " * 2000
     assert len(chunk(parse_markdown(source), counted)) > 40
     assert calls == [len(source)]
+
+
+def table_of(rows: int) -> str:
+    body = "".join(f"name{number},{number}\n" for number in range(1, rows + 1))
+    return f"name,age\n{body}"
+
+
+def test_the_head_of_a_table_stands_before_each_slice_of_its_rows() -> None:
+    parsed = parse_delimited(table_of(40), "text/csv")
+    first, *others = chunk(parsed, PIECES.spans, 40)
+    assert others
+    assert (first.lead, first.place.row_start) == (0, 1)
+    for piece in others:
+        assert piece.text == f"name,age\n{parsed.text[piece.start : piece.end]}"
+        assert piece.lead == len("name,age\n")
+        assert piece.pieces == PIECES.count(piece.text) <= 40
+    rows = [(piece.place.row_start, piece.place.row_end) for piece in (first, *others)]
+    assert rows[-1][1] == 41
+    assert all(before[1] + 1 == after[0] for before, after in pairwise(rows))
+    assert f"name{rows[1][0] - 1}," in others[0].text
+
+
+def test_a_table_among_paragraphs_keeps_its_head_too() -> None:
+    rows = "".join(f"| item {number} | {number} |\n" for number in range(30))
+    slices = chunk(
+        parse_markdown(f"# Stock\n\nWords before.\n\n| item | count |\n|---|---|\n{rows}\nWords after.\n"), words, 60
+    )
+    inside = [piece for piece in slices if "| item 2" in piece.text]
+    assert len(inside) > 1
+    assert all("| item | count |\n|---|---|\n" in piece.text for piece in inside)
+
+
+def test_a_head_that_leaves_no_room_for_rows_is_not_repeated() -> None:
+    head = ",".join(f"column{number}" for number in range(12))
+    parsed = parse_delimited(f"{head}\n" + f"{','.join(['x'] * 12)}\n" * 10, "text/csv")
+    assert all(piece.lead == 0 for piece in chunk(parsed, PIECES.spans, 40))
+
+
+def test_a_slice_stands_on_one_page_and_in_one_table() -> None:
+    text = "one\n\ntwo\n\nthree\n\nfour"
+    spans = [(0, 3), (5, 8), (10, 15), (17, 21)]
+    places = [{"page": 1}, {"page": 1}, {"page": 2}, {"page": 2, "table": "T", "row_start": 3, "row_end": 3}]
+    blocks = tuple(Block(*span, (), "paragraph", **place) for span, place in zip(spans, places, strict=True))
+    slices = chunk(Parsed(text, None, blocks, "text/plain", None), words)
+    assert [(s.place.page, s.place.table, s.place.row_start, s.text) for s in slices] == [
+        (1, None, None, "one\n\ntwo"),
+        (2, None, None, "three"),
+        (2, "T", 3, "four"),
+    ]
+
+
+def test_each_message_is_a_slice_and_a_long_one_repeats_its_sender() -> None:
+    long = "Many words of a long message. " * 30
+    records = [{"thread": "T", "sender": "ann", "text": "Short."}, {"thread": "T", "sender": "bob", "text": long}]
+    slices = chunk(parse_records("\n".join(map(json.dumps, records))), PIECES.spans, 60)
+    assert slices[0].text == "ann\nShort."
+    assert len(slices) > 2
+    assert all(piece.text.startswith("bob\n") for piece in slices[1:])
+    assert [piece.place.row_start for piece in slices] == [1] + [2] * (len(slices) - 1)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "bb cc", "東京", "x" * 30, "1.5", ""]), min_size=1, max_size=4), max_size=25
+    ),
+    st.integers(8, 40),
+)
+@settings(max_examples=150, deadline=None)
+def test_slices_of_tables_are_bounded_and_lose_nothing(rows: list[list[str]], limit: int) -> None:
+    parsed = parse_delimited("\n".join(",".join(row) for row in [["name", "age"], *rows]), "text/csv")
+    position = 0
+    for piece in chunk(parsed, PIECES.spans, limit):
+        body = parsed.text[piece.start : piece.end]
+        assert piece.text[piece.lead :] == body
+        assert piece.text[: piece.lead] in {"", "name,age\n"}
+        assert piece.pieces == PIECES.count(piece.text) <= limit
+        assert not parsed.text[position : piece.start].strip()
+        position = piece.end
+    assert not parsed.text[position:].strip()

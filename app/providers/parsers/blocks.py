@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from app.domain.code import CodeFacts
 
 #: The longest heading kept in a heading path, in characters; headings of people are far shorter.
 MAX_HEADING = 200
@@ -14,14 +16,28 @@ class Unsupported(Exception):
     """The bytes are not a text this system reads; the message is one sentence for a report."""
 
 
+#: A message or an issue's entry: it is cited alone, so it shares no slice with its neighbours.
+MESSAGE = "message"
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of structure at [start, end) in code points of `Parsed.text`, under its headings, outermost first."""
+    """A piece of structure at [start, end) in code points of `Parsed.text`, under its headings, outermost first.
+
+    `page`, `row_start` and `row_end` (both inclusive) count from 1. `header` is the place in the text of what a slice
+    that begins inside the block, or after it in the same table, cannot be understood without: a table's head.
+    """
 
     start: int
     end: int
     heading_path: tuple[str, ...]
     kind: str
+    page: int | None = None
+    sheet: str | None = None
+    table: str | None = None
+    row_start: int | None = None
+    row_end: int | None = None
+    header: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +45,7 @@ class Parsed:
     """A document's text, its blocks in order (disjoint; together they hold every non-blank character) and its origin.
 
     `language` is a programming language or None; `problems` are sentences about what was repaired; `links` are the
-    targets of links to other documents nearby, as written.
+    targets of links to other documents nearby, as written; `code` is what its parser read of code.
     """
 
     text: str
@@ -39,6 +55,7 @@ class Parsed:
     language: str | None
     problems: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    code: CodeFacts | None = None
 
 
 def line_starts(text: str) -> list[int]:
@@ -73,7 +90,7 @@ def fill_gaps(text: str, blocks: Iterable[Block], kind: str = "paragraph") -> tu
         if start >= block.end or not text[start : block.end].strip():
             continue
         gap(start)
-        whole.append(Block(start, block.end, block.heading_path, block.kind))
+        whole.append(block if start == block.start else replace(block, start=start))
         position, path = block.end, block.heading_path
     gap(len(text))
     return tuple(whole)

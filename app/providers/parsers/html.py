@@ -54,6 +54,9 @@ class _Text:
         self._block = (0, 0)  # where the open block starts: character, part
         self._space = False
         self._headings: list[tuple[int, str]] = []
+        # The head of each open table, once its first row of nothing but `th` is read; and the cells of the open row.
+        self._heads: list[tuple[int, int] | None] = []
+        self._cells: list[str] = []
 
     def _put(self, text: str) -> None:
         self.parts.append(text)
@@ -70,8 +73,17 @@ class _Text:
             self._put(" ".join(words))
         self._space = text[-1:].isspace() or (self._space and not words)
 
-    def space(self) -> None:
+    def cell(self, tag: str, opens: bool) -> None:
         self._space = True
+        if opens:
+            self._cells.append(tag)
+
+    def table(self, opens: bool) -> None:
+        if opens:
+            self._heads.append(None)
+        elif self._heads:
+            self._heads.pop()
+        self._cells = []
 
     def end_block(self, tag: str) -> None:
         self._space = False
@@ -84,7 +96,12 @@ class _Text:
             if heading := heading_text("".join(self.parts[part:])):
                 self._headings.append((level, heading))
         path = tuple(heading for _, heading in self._headings)
-        self.blocks.append(Block(start, self._length, path, _KINDS.get(tag, "paragraph")))
+        header = self._heads[-1] if self._heads else None
+        self.blocks.append(Block(start, self._length, path, _KINDS.get(tag, "paragraph"), header=header))
+        if tag == "tr":
+            if self._heads and header is None and len(self._cells) > 1 and set(self._cells) == {"th"}:
+                self._heads[-1] = (start, self._length)
+            self._cells = []
         self._put("\n" if tag in ("tr", "li", "br") else "\n\n")
         self._block = (self._length, len(self.parts))
 
@@ -125,9 +142,11 @@ def _collect(root: LexborNode) -> _Text:
         if tag == "-text":
             out.add(text or "", "pre" in inside[-2:])
         elif tag in _CELLS:
-            out.space()
+            out.cell(tag, text is not None)
         elif tag in _BLOCKS:
             out.end_block(inside[-1])
+            if tag == "table":
+                out.table(text is not None)
             if text is None:
                 inside.pop()
             else:

@@ -77,6 +77,7 @@ def _blocks(text: str, lines: list[int], tokens: list[Token], skipped: int) -> I
         if kind is None or token.map is None:
             continue
         first, end = (min(line + skipped, len(lines) - 1) for line in token.map)
+        header = None
         # A heading inside a quotation or a list does not open a section of the page.
         if kind == "heading" and token.level == 0:
             level = int(token.tag[1])
@@ -87,7 +88,8 @@ def _blocks(text: str, lines: list[int], tokens: list[Token], skipped: int) -> I
             path = tuple(text for _, text in open_headings)
         elif kind == "paragraph" and _is_table(text, lines, first, end):
             kind = "table"
-        yield Block(lines[first], lines[end], path, kind)
+            header = (lines[first], lines[first] + len(text[lines[first] : lines[first + 2]].rstrip()))
+        yield Block(lines[first], lines[end], path, kind, header=header)
 
 
 def parse_markdown(text: str) -> Parsed:

@@ -2,18 +2,39 @@
 
 import codecs
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from app.providers.parsers import encodings, pdf, word, workbook
 from app.providers.parsers.blocks import Parsed, Unsupported
+from app.providers.parsers.delimited import parse_delimited
 from app.providers.parsers.html import parse_html
 from app.providers.parsers.markdown import parse_markdown
 from app.providers.parsers.plain import parse_plain
 from app.providers.parsers.python import parse_python
+from app.providers.parsers.records import parse_records
+from app.providers.parsers.sandbox import SHARED
+from app.providers.parsers.source import parse_source
+
+#: In bytes. Documents carry pictures and fonts, texts do not.
+MAX_TEXT_BYTES, MAX_DOCUMENT_BYTES = 5 * 1024 * 1024, 64 * 1024 * 1024
+#: A text above this is parsed in a process of its own: what hangs on it can be ended.
+_LARGE = 1024 * 1024
 
 _MARKDOWN = frozenset({".md", ".markdown"})
 _HTML = frozenset({".html", ".htm", ".xhtml"})
 _PYTHON = frozenset({".py", ".pyi"})
+_DELIMITED = frozenset({".csv", ".tsv"})
+_RECORDS = frozenset({".jsonl", ".ndjson"})
+#: What is no text: read by libraries that are handed the bytes, in a process of their own.
+_DOCUMENTS: dict[str, Callable[[bytes], Parsed]] = {
+    ".pdf": pdf.parse_pdf,
+    ".docx": word.parse_word,
+    ".docm": word.parse_word,
+    ".xlsx": workbook.parse_workbook,
+    ".xlsm": workbook.parse_workbook,
+}
 #: Text read without structure: its media type and, for source code, its language.
 _PLAIN: dict[str, tuple[str, str | None]] = {
     ".txt": ("text/plain", None),
@@ -25,7 +46,8 @@ _PLAIN: dict[str, tuple[str, str | None]] = {
     ".csv": ("text/csv", None),
     ".tsv": ("text/tab-separated-values", None),
     ".json": ("application/json", "json"),
-    ".jsonl": ("application/jsonl", "json"),
+    ".jsonl": ("application/jsonl", None),
+    ".ndjson": ("application/jsonl", None),
     ".toml": ("application/toml", "toml"),
     ".yaml": ("application/yaml", "yaml"),
     ".yml": ("application/yaml", "yaml"),
@@ -100,7 +122,13 @@ def _plain(name: str) -> tuple[str, str | None] | None:
 
 def supported(name: str) -> bool:
     """Whether a file of this name or path is one that `parse` reads."""
-    return PurePosixPath(name.lower()).suffix in _MARKDOWN | _HTML | _PYTHON or _plain(name) is not None
+    suffix = PurePosixPath(name.lower()).suffix
+    return suffix in _MARKDOWN | _HTML | _PYTHON or suffix in _DOCUMENTS or _plain(name) is not None
+
+
+def largest(name: str) -> int:
+    """How many bytes a file of this name may have."""
+    return MAX_DOCUMENT_BYTES if PurePosixPath(name.lower()).suffix in _DOCUMENTS else MAX_TEXT_BYTES
 
 
 def clean(text: str) -> tuple[str, tuple[str, ...]]:
@@ -120,24 +148,25 @@ def _characters(data: bytes) -> tuple[str, str | None]:
     mark, encoding = next((found for found in _MARKS if data.startswith(found[0])), (b"", "utf-8"))
     body = data[len(mark) :]
     try:
-        return body.decode(encoding, "surrogatepass"), None
+        text = body.decode(encoding, "surrogatepass")
+        wide = encodings.utf16_without_mark(body) if not mark and "\0" in text else None
+        return (text, None) if wide is None else (body.decode(wide), f"Not UTF-8; read as {encodings.shown(wide)}.")
     except UnicodeDecodeError:
         repaired = body.decode(encoding, "replace")
     broken = repaired.count("\ufffd")
     foreign = len(repaired) - len(repaired.encode("ascii", "ignore")) - broken
-    # A few bad bytes among many good sequences are damage; text of a one-byte encoding has hardly a good one.
+    # A few bad bytes among many good sequences are damage; text of another encoding has hardly a good one.
     if mark or foreign > broken:
         return repaired, f"Bytes that are not {encoding.upper()} replaced: {broken}."
-    try:
-        return data.decode("cp1252"), "Not UTF-8; read as Windows-1252."
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), "Not UTF-8; read as Latin-1."
+    told = encodings.utf16_without_mark(data) or encodings.declared(data) or encodings.guess(data)
+    return data.decode(told), f"Not UTF-8; read as {encodings.shown(told)}."
 
 
 def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Text that can be stored, line ends as they were, and the problems met.
 
-    UTF-8; else what a byte order mark says (the mark is dropped); else Windows-1252, else Latin-1.
+    What a byte order mark says (the mark is dropped); else UTF-8; else what the text declares, or the encoding that its
+    letters speak for.
     """
     text, problem = _characters(data)
     text, repairs = clean(text)
@@ -154,22 +183,44 @@ def parse_text(name: str, text: str) -> Parsed:
     """A text that is a text for certain, read as its name says; what has no parser of its own is plain."""
     suffix = PurePosixPath(name.lower()).suffix
     if suffix in _MARKDOWN:
-        parsed = parse_markdown(text)
-    elif suffix in _HTML:
-        parsed = parse_html(text)
-    elif suffix in _PYTHON:
-        parsed = parse_python(text)
-    else:
-        parsed = parse_plain(text, *(_plain(name) or ("text/plain", None)))
-    return parsed
+        return parse_markdown(text)
+    if suffix in _HTML:
+        return parse_html(text)
+    if suffix in _PYTHON:
+        return parse_python(text)
+    mime, language = _plain(name) or ("text/plain", None)
+    if suffix in _DELIMITED:
+        return parse_delimited(text, mime)
+    if suffix in _RECORDS:
+        return parse_records(text)
+    if language is not None:
+        return parse_source(name, text, mime, language)
+    return parse_plain(text, mime)
+
+
+def read(name: str, data: bytes) -> Parsed:
+    """`parse` in this process, whatever the bytes do to it."""
+    document = _DOCUMENTS.get(PurePosixPath(name.lower()).suffix)
+    if document is not None:
+        parsed = document(data)
+        text, problems = clean(parsed.text)
+        # The libraries give no such characters; were they taken out here, no offset would hold.
+        return parsed if text == parsed.text else replace(parse_plain(text, parsed.mime), problems=problems)
+    if _is_binary(data):
+        raise Unsupported("binary data, not text.")
+    text, problems = decode(data)
+    parsed = parse_text(name, text)
+    return replace(parsed, problems=(*problems, *parsed.problems)) if problems else parsed
 
 
 def parse(name: str, data: bytes) -> Parsed:
     """The document in `data`, read as its file name or path says; raises `Unsupported`."""
     if not supported(name):
         raise Unsupported(f"{name}: no parser reads this kind of file.")
-    if _is_binary(data):
-        raise Unsupported(f"{name}: binary data, not text.")
-    text, problems = decode(data)
-    parsed = parse_text(name, text)
-    return replace(parsed, problems=(*problems, *parsed.problems))
+    if len(data) > largest(name):
+        raise Unsupported(f"{name}: It has {len(data)} bytes; the limit is {largest(name)}.")
+    apart = len(data) > _LARGE or PurePosixPath(name.lower()).suffix in _DOCUMENTS
+    try:
+        return SHARED.parse(name, data) if apart else read(name, data)
+    except Unsupported as error:
+        raise Unsupported(f"{name}: {error}") from error
