@@ -118,7 +118,8 @@ class Sequencer:
         same, but the recorded head stays, so that the next verification tells what happened.
 
         An empty chain gets its head before its first entry: an entry without a head means that the head was removed,
-        and then none is made in its place."""
+        and then none is made in its place. So where the disk takes no head, the first events stay in the queue: raises
+        what the disk says."""
         organisation = session.organisation
         try:
             recorded = await asyncio.to_thread(self._heads.read, organisation)
@@ -127,7 +128,10 @@ class Sequencer:
                     log.error("sequencer.head_missing", organisation=str(organisation))
                     return False
                 recorded = await asyncio.to_thread(self._heads.begin, organisation, key_id)
-        except (HeadFileError, PrivateFileError, OSError):
+        except (HeadFileError, PrivateFileError, OSError) as error:
+            of_disk = not isinstance(error, HeadFileError) or isinstance(error.__cause__, OSError)
+            if of_disk and not (await evidence.head(session)).sequence:
+                raise
             log.exception("sequencer.head_unreadable", organisation=str(organisation))
             return False
         if recorded == EMPTY or await evidence.mac_at(session, recorded.sequence) == recorded.mac:

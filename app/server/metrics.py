@@ -17,7 +17,9 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -142,20 +144,34 @@ async def _figures(database: Database) -> bytes:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     else:
         registry = REGISTRY
-    asked = CollectorRegistry()
-    reachable = Gauge("muniment_database_up", "1 when the database answers.", registry=asked)
+    asked = _Asked()
     try:
         async with asyncio.timeout(PATIENCE):
             found = await backlog(database)
     except Exception:
         log.warning("metrics.no_database", exc_info=True)
-        reachable.set(0)
+        asked.add("muniment_database_up", "1 when the database answers.", 0)
     else:
-        reachable.set(1)
-        Gauge("muniment_evidence_queue", "Events that are not chained yet.", registry=asked).set(found.events)
-        Gauge("muniment_evidence_queue_seconds", "Age of the oldest of them.", registry=asked).set(found.seconds)
-        Gauge("muniment_embedding_queue", "Chunks that wait for an embedding.", registry=asked).set(found.chunks)
-    return generate_latest(registry) + generate_latest(asked)
+        asked.add("muniment_database_up", "1 when the database answers.", 1)
+        asked.add("muniment_evidence_queue", "Events that are not chained yet.", found.events)
+        asked.add("muniment_evidence_queue_seconds", "Age of the oldest of them.", found.seconds)
+        asked.add("muniment_embedding_queue", "Chunks that wait for an embedding.", found.chunks)
+    return generate_latest(registry) + generate_latest(asked.registry)
+
+
+class _Asked(Collector):
+    """Figures of one moment, of all processes: a gauge would be one process's own."""
+
+    def __init__(self) -> None:
+        self._families: list[GaugeMetricFamily] = []
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+
+    def add(self, name: str, text: str, value: float) -> None:
+        self._families.append(GaugeMetricFamily(name, text, value))
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        return self._families
 
 
 def metrics_routes() -> list[BaseRoute]:

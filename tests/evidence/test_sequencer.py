@@ -366,3 +366,16 @@ async def test_a_sequencer_without_its_key_chains_nothing(office):
     assert await chain_of(office.database, office.organisation) == []
     await office.drain()
     assert_chained_once(await chain_of(office.database, office.organisation), events)
+
+
+async def test_where_the_disk_takes_no_first_head_the_first_events_wait(office):
+    """Chained without a head, they would look as if somebody had removed it."""
+    folder = office.heads.path(office.organisation).parent
+    assert not folder.exists()
+    folder.write_text("in the way")
+    await enqueue(office.database, office.organisation, 3)
+    assert await office.sequencer.sweep() == 0
+    assert await chain_of(office.database, office.organisation) == []
+    folder.unlink()
+    assert await office.sequencer.turn(office.organisation) == 3
+    assert await found(office, office.organisation) == VALID
