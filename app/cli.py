@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
 from app.commands.bundles import export_evidence, verify_bundle_
+from app.commands.evidence import evidence_
 from app.commands.grant import grant_
 from app.commands.keys import keys
 from app.commands.replay import replay_
@@ -320,3 +321,6 @@ def status(organisation: Organisation = ORGANISATION) -> None:
 cli.command("export-evidence", epilog="Example: muniment export-evidence --out evidence.zip")(export_evidence)
 cli.command("verify-bundle", epilog="Example: muniment verify-bundle evidence.zip --key key.txt")(verify_bundle_)
 cli.command("replay", epilog="Example: muniment replay 01a22c4e-2968-7457-9254-1a4081a5960e --now")(replay_)
+cli.command(
+    "evidence", epilog="Example: muniment evidence --format csv --from 2026-11-01T00:00:00Z --out november.csv"
+)(evidence_)

@@ -1,5 +1,6 @@
 """Records by what they are about, page by page, for who may see them (E8)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,10 +11,11 @@ from app.domain.memory import pseudonym
 from app.domain.principal import Principal, parse_id
 from app.evidence.attribution import Attribution, attribution_of, is_text, shown_of
 from app.evidence.sight import Sight
-from app.identity.spaces import named_visible, visible_among
+from app.identity.spaces import named_visible, space_not_found, visible_among
 from app.storage import reports, subjects
 from app.storage.engine import Database, Session
 from app.storage.reports import Wanted
+from app.storage.subjects import Subject
 
 MAX_NAME = 256
 
@@ -87,18 +89,31 @@ async def page(
 
 async def wanted_of(session: Session, principal: Principal, filter: Filter) -> Wanted:
     """The filter as the chain is searched by it."""
-    space = None
+    space, found = None, []
     if filter.space_id is not None or filter.space_key is not None:
         space = await named_visible(session, principal, space_id=filter.space_id, space_key=filter.space_key)
+    if filter.subject_id is not None:
+        found = await subjects.find_subjects(session, filter.subject_id)
+        visible = await visible_among(session, principal, found)
+        found = [item for item in found if item.space_id in visible]
+    return _wanted(filter, space, found)
+
+
+async def wanted_for_operator(session: Session, filter: Filter) -> Wanted:
+    """The same for who may see everything; spaces are named by id."""
+    space = None if filter.space_id is None else parse_id(filter.space_id)
+    if filter.space_key is not None or (space is None and filter.space_id is not None):
+        raise space_not_found()
+    found = [] if filter.subject_id is None else await subjects.find_subjects(session, filter.subject_id)
+    return _wanted(filter, space, found)
+
+
+def _wanted(filter: Filter, space: UUID | None, found: Sequence[Subject]) -> Wanted:
     named: tuple[str, ...] | None = None
     if filter.subject_pseudonym is not None:
         named = (filter.subject_pseudonym.lower(),)
     if filter.subject_id is not None:
-        found = await subjects.find_subjects(session, filter.subject_id)
-        visible = await visible_among(session, principal, found)
-        named = tuple(
-            sorted(pseudonym(item.pseudonym_key, item.external_id) for item in found if item.space_id in visible)
-        )
+        named = tuple(sorted(pseudonym(item.pseudonym_key, item.external_id) for item in found))
     return Wanted(filter.category, filter.client_id, space, named, filter.start, filter.end)
 
 

@@ -1,7 +1,7 @@
-"""Records by what they are about, in the order of the chain: page by page, or all of them in a stream."""
+"""Records by what they are about, page by page, in the order of the chain."""
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -68,7 +68,7 @@ _QUEUED: Final = f"{COLUMNS}, CAST(NULL AS bigint) AS sequence, r.position"
 def _within(named: frozenset[str]) -> str:
     """Records of a stretch of time lie close together in the chain, and hardly in the order of their times: the
     stretch of places is found by the index on times, and then the chain is read there."""
-    times = [name for name in ("start", "end") if name in named]
+    times = [name for name in ("start", "end") if name in named and not {"first", "last"} <= named]
     parts = [f"r.sequence {sign} :{name}" for name, sign in (("first", ">="), ("last", "<=")) if name in named]
     if times:
         during = " AND ".join(_CONDITIONS[name].replace("(r.", "(b.") for name in times)
@@ -149,6 +149,21 @@ async def waiting(
     return await session.rows(_waiting(wanted.named, viewer.auditor, newest, behind is not None), parameters)
 
 
+_FIRST = text(f"SELECT min(e.sequence + 0) FROM evidence e WHERE {tenant('e')} AND {raw('issued_at', 'e')} >= :start")
+_LAST = text(f"SELECT e.sequence FROM evidence e WHERE {tenant('e')} ORDER BY e.sequence DESC LIMIT 1")
+
+
+async def stretch(session: Session, wanted: Wanted) -> Wanted:
+    """The same within the places that there are now: pages of it that are read one after the other are of one moment,
+    and a stretch of time is looked for once."""
+    last = wanted.last or await session.value(_LAST, {"organisation": session.organisation}) or 0
+    first = wanted.first or 1
+    if wanted.start is not None:
+        named = {"organisation": session.organisation, "start": format_instant(wanted.start)}
+        first = max(first, await session.value(_FIRST, named) or last + 1)
+    return replace(wanted, first=first, last=last)
+
+
 _POSITION = text(f"SELECT q.position FROM attribution_queue q WHERE {tenant('q')} AND q.id = :id")
 _PLACE = text(f"SELECT e.sequence FROM evidence e WHERE {tenant('e')} AND e.id = :id")
 
@@ -157,20 +172,3 @@ async def place(session: Session, id: UUID) -> tuple[int | None, int | None]:
     """(place in the chain, position in the queue) of a record; both None when it is unknown."""
     named = {"organisation": session.organisation, "id": id}
     return await session.value(_PLACE, named), await session.value(_POSITION, named)
-
-
-#: Columns of `stream`, by position.
-STREAMED: Final = ("sequence", "id", "key_id", "previous_mac", "mac", "payload")
-
-
-@cache
-def _streamed(named: frozenset[str]) -> TextClause:
-    conditions = "".join(f" AND {_CONDITIONS[name]}" for name in sorted(named & _CONDITIONS.keys())) + _within(named)
-    columns = ", ".join(f"r.{name}" for name in STREAMED)
-    return text(f"SELECT {columns} FROM evidence r WHERE {tenant('r')}{conditions} ORDER BY r.sequence")
-
-
-def stream(session: Session, wanted: Wanted) -> AsyncGenerator[Sequence[Sequence[Any]], None]:
-    """Every chained record that is wanted, in the order of the chain, in batches; close the generator."""
-    parameters = {"organisation": session.organisation, **wanted.parameters}
-    return session.stream(_streamed(wanted.named), parameters, batch_size=200)

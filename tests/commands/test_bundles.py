@@ -1,5 +1,7 @@
 """From a retrieval over HTTP to a bundle that is checked with the public key alone, all by `muniment …`."""
 
+import csv
+import hashlib
 import json
 import time
 import urllib.request
@@ -80,5 +82,28 @@ def test_from_retrieval_to_a_bundle_that_others_check(served, tmp_path):
     with urllib.request.urlopen(f"{served.url}{PATH}") as answer:
         assert [item["kid"] for item in json.load(answer)["keys"]] == [key_id, fresh]
     assert verified(one, public)[0] == 0
+    reports(served, tmp_path, answers[1])
     none = served.run("export-evidence", "--out", str(tmp_path / "none.zip"), "--from", "99")
     assert (none.returncode, none.stderr.strip().splitlines()[-1]) == (1, "muniment: no such records")
+
+
+def reports(served, tmp_path, answer):
+    """The same records as a table and as lines, by `muniment evidence`."""
+    table = tmp_path / "evidence.csv"
+    made = served.run("evidence", "--format", "csv", "--out", str(table))
+    assert (made.returncode, made.stdout, made.stderr.splitlines()[-1]) == (0, "", "4 records.")
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["sequence"] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[1]["id"] == answer["attributionId"]
+    assert table.stat().st_mode & 0o777 == 0o600
+    lines = served.run(
+        "evidence", "--category", "context_attribution", "--from", rows[1]["issuedAt"]
+    ).stdout.splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record["sequence"] for record in records] == [2, 3, 4]
+    assert hashlib.sha256(records[0]["payload"].encode()).hexdigest() == rows[1]["payloadSha256"]
+    assert served.run("evidence", "--pseudonym", "0" * 64).stdout == ""
+    for wrong in (["--from", "yesterday"], ["--format", "xml"], ["--space", "nowhere"]):
+        refused = served.run("evidence", *wrong, "--out", str(tmp_path / "nothing"))
+        assert refused.returncode in (1, 2)
+        assert not (tmp_path / "nothing").exists()
