@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.domain.limits import Limits, Rates, parse_rates
 from app.domain.locality import Locality, locality
@@ -19,7 +20,11 @@ from app.gateway.calls import CallLog
 from app.gateway.endpoint import Gateway
 from app.gateway.link import Linker
 from app.identity.admission import Admission
+from app.identity.claims import ClaimNames
+from app.identity.credentials import Credentials
 from app.identity.development import ALGORITHM, DevelopmentKey
+from app.identity.key_set import Jwks, from_file
+from app.identity.key_use import KeyUse
 from app.identity.rates import RateLimiter
 from app.identity.strangers import Strangers
 from app.identity.streams import Streams
@@ -39,6 +44,7 @@ from app.providers.embedder.minilm import MiniLM
 from app.providers.endpoint import Endpoint
 from app.providers.head_file import HeadFile
 from app.providers.keeping import keep_running
+from app.providers.key_document import KeyDocument
 from app.providers.keyring import KeyRing
 from app.providers.reranker import Reranker
 from app.providers.signing import SigningKeys
@@ -52,7 +58,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.rerank import Reranking
 from app.retrieval.rewrite import Rewriter
 from app.server.operations import Operations
-from app.settings import Settings
+from app.settings import Settings, is_url
 from app.storage.engine import ROLE, Database
 from app.storage.listening import Listener
 from app.storage.migration import allow_login, migrate, with_driver
@@ -143,7 +149,7 @@ class Services:
     editor: Editor
     memory: Writer
     proposals: Proposals
-    tokens: TokenVerifier
+    credentials: Credentials
     development: DevelopmentKey | None
     keys: KeyRing
     heads: HeadFile
@@ -178,7 +184,6 @@ class Services:
 async def services(settings: Settings, installation: Installation) -> AsyncIterator[Services]:
     """The parts without their background tasks (`workers`)."""
     keys = key_ring(settings)
-    development, tokens = _tokens(settings)
     embedder = _embedder(settings)
     heads = HeadFile(settings.home / "heads", keys.organisation_key)
     database, background = databases(settings, installation.url)
@@ -200,9 +205,13 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     rewriter, reranking = _rewriter(settings), _reranking(settings)
     rung = asyncio.Event()
     watch = Watch(settings.max_subscriptions)
+    jwks = None if settings.jwt_jwks is None or not is_url(settings.jwt_jwks) else KeyDocument(settings.jwt_jwks)
+    development, tokens = _tokens(settings, jwks)
+    uses = KeyUse(background)
+    credentials = Credentials(database, tokens, uses, _origins(settings))
     rates = RateLimiter(database, Rates(settings.rate_limit, parse_rates(settings.rate_limits or "")))
     strangers = Strangers(settings.stranger_limit)
-    gateway = make_gateway(settings, database, tokens, rung, rates, strangers)
+    gateway = make_gateway(settings, database, credentials, rung, rates, strangers)
     try:
         yield Services(
             settings=settings,
@@ -226,7 +235,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             editor=Editor(database, preparer, embed=embedder is not None),
             memory=writer,
             proposals=Proposals(writer),
-            tokens=tokens,
+            credentials=credentials,
             development=development,
             keys=keys,
             heads=heads,
@@ -255,6 +264,9 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     finally:
         if gateway is not None:
             await gateway.close()
+        if jwks is not None:
+            await jwks.close()
+        await uses.write()
         if rewriter is not None:
             await rewriter.chat.close()
         if reranking is not None:
@@ -287,6 +299,7 @@ async def workers(parts: Services) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(parts.sequencer.run(parts.rung))]
     tasks.append(asyncio.create_task(parts.listener.run()))
     tasks.append(asyncio.create_task(parts.indexer.run()))
+    tasks.append(asyncio.create_task(parts.credentials.uses.run()))
     tasks.append(asyncio.create_task(parts.checkpoints.run()))
     tasks.append(asyncio.create_task(parts.rates.run()))
     if parts.schedule is not None:
@@ -337,13 +350,25 @@ def signing_keys(settings: Settings) -> SigningKeys:
     return SigningKeys.load_or_create(settings.home / "keys" / "signing.json")
 
 
-def _tokens(settings: Settings) -> tuple[DevelopmentKey | None, TokenVerifier]:
+def _tokens(settings: Settings, jwks: KeyDocument | None) -> tuple[DevelopmentKey | None, TokenVerifier]:
+    told: dict[str, Any] = {
+        "claims": ClaimNames.parse(settings.jwt_claims or ""),
+        "organisation": settings.jwt_organisation,
+        "leeway": settings.jwt_leeway_seconds,
+    }
+    issuer, audience = settings.jwt_issuer, settings.jwt_audience
+    if settings.jwt_jwks is not None:
+        keys = from_file(Path(settings.jwt_jwks)) if jwks is None else Jwks(jwks.read)
+        return None, TokenVerifier(keys, issuer, audience, **told)
     if settings.jwt_key is not None:
-        return None, TokenVerifier.of(
-            settings.jwt_key.read_bytes(), settings.jwt_algorithm, settings.jwt_issuer, settings.jwt_audience
-        )
+        key = settings.jwt_key.read_bytes()
+        return None, TokenVerifier.of(key, settings.jwt_algorithm, issuer, audience, **told)
     development = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
-    return development, TokenVerifier.of(development.public_pem, ALGORITHM, settings.jwt_issuer, settings.jwt_audience)
+    return development, TokenVerifier.of(development.public_pem, ALGORITHM, issuer, audience)
+
+
+def _origins(settings: Settings) -> frozenset[str]:
+    return frozenset(filter(None, (part.strip() for part in (settings.cookie_origins or "").split(","))))
 
 
 def _embedder(settings: Settings) -> Embedder | None:
@@ -373,7 +398,7 @@ def _reranking(settings: Settings) -> Reranking | None:
 def make_gateway(
     settings: Settings,
     database: Database,
-    tokens: TokenVerifier,
+    credentials: Credentials,
     rung: asyncio.Event,
     rates: RateLimiter,
     strangers: Strangers,
@@ -390,7 +415,7 @@ def make_gateway(
             connect_seconds=settings.gateway_connect_timeout_ms / 1000,
             idle_seconds=idle,
         ),
-        tokens,
+        credentials,
         Linker(database, rung, settings.link_wait_ms / 1000),
         CallLog(database, rung),
         rates,

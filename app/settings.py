@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Literal
+from uuid import UUID
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -10,11 +11,16 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.domain.checkpoint import NoteError, check_name
 from app.domain.errors import MunimentError
 from app.domain.limits import parse_rates
-from app.domain.locality import host_of
+from app.domain.locality import host_of, locality
 from app.domain.scoring import parse_level_weights
+from app.identity.claims import ClaimNames
 
 PREFIX = "MUNIMENT_"
 _POSTGRESQL = re.compile(r"postgres(ql)?(\+asyncpg)?://.")
+
+
+def is_url(value: str) -> bool:
+    return "://" in value
 
 
 class Settings(BaseSettings):
@@ -187,6 +193,11 @@ class Settings(BaseSettings):
         description="File of the key that tokens are checked with: a public key (PEM), or for HS256 the secret itself. "
         "Without it a development key in the home.",
     )
+    jwt_jwks: str | None = Field(
+        None,
+        description="Instead of one key, the issuer's JWKS: an address (https, or a host on this machine) or a file. "
+        "It is read again as its keys change.",
+    )
     jwt_algorithm: Literal["HS256", "RS256", "ES256", "EdDSA"] = Field("EdDSA", description="Algorithm of that key.")
     jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
     jwt_audience: str = Field("muniment", description="Audience that a token must name.")
@@ -194,6 +205,23 @@ class Settings(BaseSettings):
         None,
         description="Bearer token that `/metrics` asks for. Without it only this machine itself may read them, and not "
         "through a proxy.",
+    )
+    jwt_claims: str | None = Field(
+        None,
+        description="What the issuer calls its claims, as `name=claim,…`: `organisation` (`org`), `subject` (`sub`), "
+        "`groups`, `client` (`azp`), `allowed_providers`, `actor_type`. `groups=realm_access.roles` reads a claim "
+        "within another.",
+    )
+    jwt_organisation: UUID | None = Field(
+        None, description="Organisation of all tokens of the issuer. Without it each names its own."
+    )
+    jwt_leeway_seconds: float = Field(
+        5.0, ge=0, le=300, allow_inf_nan=False, description="Seconds that the issuer's clock may differ."
+    )
+    cookie_origins: str | None = Field(
+        None,
+        description="Origins, as `https://host,…`, whose pages may use the cookie, beside those of the host that a "
+        "request names.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
 
@@ -211,6 +239,29 @@ class Settings(BaseSettings):
         try:
             if value is not None:
                 host_of(value)
+        except MunimentError as error:
+            raise ValueError(error.message) from None
+        return value
+
+    @field_validator("jwt_jwks")
+    @classmethod
+    def _keys_of_issuer(cls, value: str | None, given: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        if given.data.get("jwt_key") is not None:
+            raise ValueError("set either MUNIMENT_JWT_KEY or MUNIMENT_JWT_JWKS")
+        try:
+            if is_url(value) and not value.startswith("https://") and locality(value) == "external":
+                raise ValueError("keys that came without TLS could be anybody's: write https://…")
+        except MunimentError as error:
+            raise ValueError(error.message) from None
+        return value
+
+    @field_validator("jwt_claims")
+    @classmethod
+    def _claims(cls, value: str | None) -> str | None:
+        try:
+            ClaimNames.parse(value or "")
         except MunimentError as error:
             raise ValueError(error.message) from None
         return value

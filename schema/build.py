@@ -7,11 +7,13 @@ from strawberry.types import ExecutionContext
 
 from schema.errors import CodedErrors
 from schema.limits import Admission
+from schema.mutations.credentials import CredentialMutations
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.grants import GrantMutations
 from schema.mutations.memory import MemoryMutations
 from schema.mutations.spaces import SpaceMutations
+from schema.queries.credentials import CredentialQueries
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.gateway import GatewayQueries
@@ -40,12 +42,15 @@ class Query(
     ProofQueries,
     ImpactQueries,
     GrantQueries,
+    CredentialQueries,
 ):
     pass
 
 
 @strawberry.type(description="Writes.")
-class Mutation(MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations, GrantMutations):
+class Mutation(
+    MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations, GrantMutations, CredentialMutations
+):
     pass
 
 

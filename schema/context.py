@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 from uuid import UUID
 
 import strawberry
@@ -20,6 +20,8 @@ from app.server.tracing import Tracing
 
 _NO_TRACING = Tracing()
 
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
 
 @dataclass
 class Context:
@@ -33,28 +35,59 @@ class Context:
     #: When an operation of this request must be over, by the loop's clock; on a socket each root field counts anew.
     _until: float | None = None
     _principal: Principal | None = None
+    #: Whether it was looked up that the token was not revoked.
+    _standing: bool = False
+    _refused: MunimentError | None = None
+
+    async def authenticate(self, *, look_up: bool = True, anew: bool = False) -> Principal:
+        """The caller; UNAUTHENTICATED when there is none. `look_up` as in `Credentials.principal`; `anew`: whatever was
+        found before."""
+        if self._refused is not None:
+            raise self._refused
+        if self._principal is None or anew:
+            try:
+                self._principal = await self.services.credentials.principal(
+                    self._shown, self.connection.headers, look_up=look_up
+                )
+            except MunimentError as error:
+                self._principal = None
+                if not self._is_socket:
+                    self._refused = error
+                raise
+            self._standing = look_up
+        elif look_up and not self._standing:
+            await self.services.credentials.require_standing(self._principal)
+            self._standing = True
+        return self._principal
+
+    async def look_again(self) -> None:
+        """UNAUTHENTICATED when the credential has ended since, or was revoked, or is another caller's."""
+        found = await self.services.credentials.principal(self._shown, self.connection.headers)
+        if found.id != self.principal.id:
+            raise unauthenticated()
 
     @property
     def principal(self) -> Principal:
-        """The authenticated caller; UNAUTHENTICATED when there is none. A socket may outlive its credential, so there
-        it is looked at for each operation."""
-        if self._principal is None or self._is_socket:
-            self._principal = self.services.tokens.principal(self._token, self.connection.headers)
+        """Who was authenticated; every root field sees to that first."""
+        if self._principal is None:
+            raise unauthenticated()
         return self._principal
 
-    def note_stranger(self) -> None:
+    async def note_stranger(self) -> None:
         """Count a request without a valid credential; RATE_LIMITED when its address sent too many."""
         try:
-            _ = self.principal
-        except MunimentError:
-            client = self.connection.client
-            self.services.strangers.note(client.host if client else None)
+            await self.authenticate(look_up=False)
+        except MunimentError as error:
+            # Where nobody can be looked up, nobody is a stranger.
+            if not error.retryable:
+                client = self.connection.client
+                self.services.strangers.note(client.host if client else None)
 
     async def admit(self, actions: Mapping[str, int]) -> None:
         """Count the calls of an operation; RATE_LIMITED when they are too many. Who has no credential is told so by
-        each field, and counted by address."""
+        each field, and counted by address. A socket may outlive its credential, so there it is looked at anew."""
         try:
-            principal = self.principal
+            principal = await self.authenticate(look_up=False, anew=self._is_socket)
         except MunimentError:
             return
         await self.services.rates.admit(principal, actions)
@@ -69,12 +102,6 @@ class Context:
             self._until = now + seconds
         return self._until
 
-    def refresh(self) -> None:
-        """UNAUTHENTICATED unless the credential is still believed, and still the same caller's."""
-        before, self._principal = self._principal, None
-        if before is not None and self.principal.id != before.id:
-            raise unauthenticated()
-
     @property
     def tracing(self) -> Tracing:
         """Of the process; one that does nothing where none was set up."""
@@ -84,17 +111,17 @@ class Context:
     @property
     def expires_at(self) -> datetime:
         """When the credential ends."""
-        return self.services.tokens.expires_at(self._token)
+        return self.principal.expires_at or NEVER
 
     @property
     def _is_socket(self) -> bool:
         return bool(self.connection.scope["type"] == "websocket")
 
     @property
-    def _token(self) -> str:
+    def _shown(self) -> str:
         """A socket brings it in `connection_init`: a page can set no header of one, and cookies count for nothing."""
         if not self._is_socket:
-            return bearer(self.connection.headers)
+            return self.services.credentials.shown(self.connection.scope["method"], self.connection.headers)
         said = (self.connection_params or {}).items()
         given = {name.lower(): value for name, value in said if isinstance(value, str)}
         return bearer(given)

@@ -70,7 +70,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return Context(services=parts, connection=request)
 
     async def on_ws_connect(self, context: Context) -> UnsetType | dict[str, object] | None:
-        admit(context)
+        await admit(context)
         return await super().on_ws_connect(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +103,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         root_value: None,
         sub_response: Response,
     ) -> ExecutionResult | list[ExecutionResult] | SubscriptionExecutionResult:
-        context.note_stranger()
+        await context.note_stranger()
         return await super().execute_operation(
             request, request_adapter, request_data, context, root_value, sub_response
         )

@@ -55,10 +55,12 @@ class Needs(FieldExtension):
 
     async def resolve_async(self, next_: Any, source: Any, info: Any, **kwargs: Any) -> Any:
         context = info.context
-        principal = context.principal
+        principal = await context.authenticate(look_up=False)
         async with context.services.admission.turn(principal):
             try:
                 async with asyncio.timeout_at(None if info.field_name in UNHURRIED else context.until):
+                    # What is searched is settled by a look that finds out on the way whether the token was revoked.
+                    await context.authenticate(look_up=self.where is not Where.SEARCHED)
                     await self._check(info)
                     result = next_(source, info, **kwargs)
                     # A subscription may give its events at once.
@@ -68,12 +70,16 @@ class Needs(FieldExtension):
         if not isinstance(result, AsyncGenerator):
             return result
         context.services.streams.require_room(principal)
-        return supervised(context, result, lambda: self._check(info))
+        return supervised(context, result, lambda: self._again(info))
+
+    async def _again(self, info: Any) -> None:
+        await info.context.look_again()
+        await self._check(info)
 
     async def _check(self, info: Any) -> None:
-        principal = info.context.principal
         if self.where is Where.ORGANISATION:
-            await require(info.context.services.database, principal, *map(Permission, self.permissions))
+            context = info.context
+            await require(context.services.database, context.principal, *map(Permission, self.permissions))
 
 
 def needs(first: Permission | str, *others: Permission, where: Where | None = None) -> Callable[[F], F]:

@@ -25,11 +25,11 @@ INIT_SECONDS: Final = 5
 MOST_UNREAD_SECONDS: Final = 30
 
 
-def admit(context: Context) -> None:
+async def admit(context: Context) -> None:
     """Refuse a connection whose `connection_init` brings no credential that is believed."""
     try:
-        context.note_stranger()
-        _ = context.principal
+        await context.note_stranger()
+        await context.authenticate()
     except MunimentError:
         raise ConnectionRejectionError from None
 

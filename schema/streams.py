@@ -59,10 +59,9 @@ async def _next(events: AsyncGenerator[Any, None]) -> Any:
 
 
 def require_valid(context: Context) -> None:
-    """Raises unless the credential is believed today as it was when the subscription began."""
+    """UNAUTHENTICATED once the credential has ended; whether it was revoked is looked at by `check`."""
     if _left(context) <= 0:
         raise MunimentError(Code.UNAUTHENTICATED, "the credential has expired")
-    context.refresh()
 
 
 def _left(context: Context) -> float:

@@ -65,6 +65,14 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """What a token says of itself, as far as its revocation goes by it."""
+
+    id: str | None = None
+    issued_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """An authenticated caller. Organisation and user come from the credential and from nowhere else."""
 
@@ -77,6 +85,10 @@ class Principal:
     client: Client = Client()
     #: None admits sources of every provider.
     allowed_providers: frozenset[str] | None = None
+    #: The token that was shown; None for a key, and for who is not here themselves (a past caller, a command).
+    token: Token | None = None
+    #: When the credential ends; None when it does not.
+    expires_at: datetime | None = None
 
     @property
     def caller(self) -> UUID:

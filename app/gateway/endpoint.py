@@ -10,16 +10,17 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from app.domain.errors import MunimentError, bad_input
+from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.gateway_headers import said, to_caller, to_provider
 from app.domain.principal import Principal
 from app.gateway.calls import Call, CallLog, CallOutcome
 from app.gateway.incoming import HungUp, Incoming, TooLarge
 from app.gateway.link import Linker
 from app.gateway.outgoing import Outgoing
+from app.identity.credentials import Credentials
 from app.identity.rates import RateLimiter
 from app.identity.strangers import Strangers
-from app.identity.tokens import TokenVerifier, bearer
+from app.identity.tokens import bearer
 from app.providers.ids import new_id
 from app.providers.upstream import Upstream, UpstreamAnswer, UpstreamError
 
@@ -43,7 +44,7 @@ class Gateway:
     """The parts of the gateway. `most_bytes` bounds the body of a call, `idle_seconds` each wait for the caller."""
 
     upstream: Upstream
-    tokens: TokenVerifier
+    credentials: Credentials
     linker: Linker
     calls: CallLog
     rates: RateLimiter
@@ -77,7 +78,7 @@ class Gateway:
     async def _admit(self, endpoint: str, headers: Headers, scope: Scope, receive: Receive, out: Outgoing) -> None:
         """Refuses before anything is sent."""
         try:
-            principal = self._principal(headers, scope)
+            principal = await self._principal(headers, scope)
             await self.rates.admit(principal, {endpoint: 1})
             named = said(scope["headers"]).context_request_id
             if not scope["query_string"].isascii():
@@ -92,12 +93,13 @@ class Gateway:
         call = Call(principal, endpoint, named, id=out.call)
         await self._pass_through(call, scope, Incoming(receive, self.most_bytes, self.idle_seconds, call.model), out)
 
-    def _principal(self, headers: Headers, scope: Scope) -> Principal:
+    async def _principal(self, headers: Headers, scope: Scope) -> Principal:
         """UNAUTHENTICATED, or RATE_LIMITED when the address sent too many such calls."""
         try:
-            return self.tokens.principal(bearer(headers), headers)
-        except MunimentError:
-            self.strangers.note((scope.get("client") or [None])[0])
+            return await self.credentials.principal(bearer(headers), headers)
+        except MunimentError as error:
+            if error.code is Code.UNAUTHENTICATED:
+                self.strangers.note((scope.get("client") or [None])[0])
             raise
 
     async def _pass_through(self, call: Call, scope: Scope, incoming: Incoming, out: Outgoing) -> None:

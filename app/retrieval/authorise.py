@@ -15,6 +15,7 @@ from app.domain.lens import Lens, TagSets, tag_sets
 from app.domain.principal import Level, Permission, Source, Space, parse_id
 from app.domain.scoring import LEVEL_WEIGHTS
 from app.domain.temporal import AsOf
+from app.identity.tokens import unauthenticated
 from app.retrieval.admit import admit
 from app.retrieval.lens import lens_id, looked_through, untagged
 from app.retrieval.request import RetrievalRequest, clean
@@ -54,9 +55,12 @@ async def authorise(
         key_path=_named_key(request),
         known_at=request.known_at,
         lens_id=lens_id(request),
+        token=principal.token,
     )
     if reached is None:
         raise MunimentError(Code.FORBIDDEN, "the token's organisation does not exist")
+    if reached.revoked:
+        raise unauthenticated()
     named = request.space_id is not None or request.space_key is not None
     spaces = {UUID(row["id"]): space_of(row) for row in reached.spaces if _may_search(row)}
     target = None if reached.target is None else reached.target[-1]

@@ -13,11 +13,35 @@ from app.storage.scope import believed_now, tenant, valid
 # The greater of the database's now and the organisation's clock: what was taken back is gone at once, also where the
 # clock runs ahead of the wall's.
 _TODAY = f"(SELECT greatest(now(), c.system_at) FROM organisation_clocks c WHERE {tenant('c')})"
+
+
+def reaches(grant: str, path: str, *, today: bool = True) -> str:
+    """A grant counts on a space of that path as far as its holder reaches: people and groups everywhere, a key of a
+    program for its actions, in its spaces and below and, `today`, until it is revoked or ends."""
+    limits = f"{grant}.permission = ANY(k.actions) AND (k.spaces IS NULL OR k.spaces && {path})"
+    return (
+        f"NOT EXISTS (SELECT FROM api_keys k WHERE {tenant('k')} AND k.principal_id = {grant}.principal_id "
+        f"AND NOT ({limits}{' AND ' + stands('k') if today else ''}))"
+    )
+
+
+def stands(key: str) -> str:
+    """A key that is neither revoked nor past its end."""
+    return f"{key}.system_to IS NULL AND ({key}.expires_at IS NULL OR {key}.expires_at > now())"
+
+
+def held(grant: str, path: str) -> str:
+    """A grant of today that gives the caller its permission on a space of that path."""
+    return (
+        f"{believed_now(grant)} AND {valid(grant, _TODAY)} AND {grant}.space_id = ANY({path}) "
+        f"AND {grant}.principal_id = ANY(CAST(:principals AS uuid[])) AND {reaches(grant, path)}"
+    )
+
+
 _GRANTED = text(
     f"""
     SELECT g.permission, array_agg(DISTINCT s.id) AS spaces FROM grants g
-    JOIN spaces s ON {believed_now("s")} AND g.space_id = ANY(s.path) AND (s.owner_id IS NULL OR s.owner_id = :user)
-    WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+    JOIN spaces s ON {believed_now("s")} AND {held("g", "s.path")} AND (s.owner_id IS NULL OR s.owner_id = :user)
     GROUP BY g.permission
     """
 )
@@ -32,15 +56,11 @@ async def granted(session: Session, user: UUID, principals: Sequence[UUID]) -> d
 
 
 #: The caller may see the space `s` today: it is their own, or nobody's and they hold anything on it or above.
-VISIBLE = (
-    f"(s.owner_id = :user OR s.owner_id IS NULL AND EXISTS (SELECT FROM grants g WHERE {believed_now('g')} "
-    f"AND {valid('g', _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND g.space_id = ANY(s.path)))"
-)
+VISIBLE = f"(s.owner_id = :user OR s.owner_id IS NULL AND EXISTS (SELECT FROM grants g WHERE {held('g', 's.path')}))"
 #: What is shown of the space `s`: its parent only to who may see that too.
 SHOWN = (
     "s.id, s.level, s.key_path, s.name, s.path, CASE WHEN EXISTS (SELECT FROM grants g "
-    f"WHERE {believed_now('g')} AND {valid('g', _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[])) "
-    "AND g.space_id = ANY(s.path) AND g.space_id <> s.id) THEN s.parent_id END AS parent_id"
+    f"WHERE {held('g', 'trim_array(s.path, 1)')}) THEN s.parent_id END AS parent_id"
 )
 _SPACES = text(
     f"SELECT {SHOWN} FROM spaces s WHERE {believed_now('s')} AND s.key_path > :after AND {VISIBLE} "
@@ -95,10 +115,8 @@ async def visible_spaces(
 
 _AT_ROOT = text(
     f"""
-    SELECT EXISTS (SELECT FROM grants g JOIN spaces s ON {believed_now("s")} AND s.id = g.space_id
-        AND s.parent_id IS NULL AND s.owner_id IS NULL
-    WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.permission = :permission
-    AND g.principal_id = ANY(CAST(:principals AS uuid[])))
+    SELECT EXISTS (SELECT FROM grants g JOIN spaces s ON {believed_now("s")} AND s.parent_id IS NULL
+        AND s.owner_id IS NULL AND {held("g", "s.path")} WHERE g.permission = :permission)
     """
 )
 
@@ -120,8 +138,7 @@ async def holds_at_root(session: Session, principals: Sequence[UUID], permission
 _PERMITTED = text(
     f"""
     SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
-        WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
-        AND g.space_id = ANY(s.path)) AS permissions
+        WHERE {held("g", "s.path")}) AS permissions
     FROM spaces s WHERE {believed_now("s")} AND (s.owner_id IS NULL OR s.owner_id = :user)
     AND (s.id = CAST(:space_id AS uuid) OR s.key_path = CAST(:key_path AS text))
     """
@@ -147,8 +164,7 @@ async def permitted_space(
 _NEAREST = text(
     f"""
     SELECT s.id, s.path, s.key_path, s.level, s.name, s.owner_id, ARRAY(SELECT DISTINCT g.permission FROM grants g
-        WHERE {believed_now("g")} AND {valid("g", _TODAY)} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
-        AND g.space_id = ANY(s.path)) AS permissions
+        WHERE {held("g", "s.path")}) AS permissions
     FROM spaces s WHERE {believed_now("s")} AND s.key_path = ANY(CAST(:key_paths AS text[]))
     ORDER BY cardinality(s.path) DESC LIMIT 1
     """

@@ -9,8 +9,17 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from app.domain.principal import Token
 from app.storage.engine import Session
+from app.storage.permissions import stands
+from app.storage.revocations import revoked, token_parameters
 from app.storage.scope import believed_now, known, tenant, valid
+
+
+def _on(path: str) -> str:
+    """`h` holds on a space of that path: granted there or above, and where a key reaches."""
+    return f"h.space_id = ANY({path}) AND (h.within IS NULL OR h.within && {path})"
+
 
 # One row: the clock, and everything about spaces that the question needs. A space counts when it was known at :known_at
 # and still exists today; permission is always today's, held where the space stands today. An active space and a lens
@@ -23,8 +32,10 @@ _REACH = text(
     ), at AS (
         SELECT system_at, coalesce(asked, system_at) AS known_at, now FROM clock
     ), held AS (
-        SELECT g.space_id, g.permission FROM grants g, at
+        SELECT g.space_id, g.permission, k.spaces AS within
+        FROM at, grants g LEFT JOIN api_keys k ON {tenant("k")} AND k.principal_id = g.principal_id
         WHERE {believed_now("g")} AND {valid("g", "at.now")} AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        AND (k.id IS NULL OR {stands("k")} AND g.permission = ANY(k.actions))
     ), tree AS (
         SELECT s.*, t.path AS path_today, t.owner_id AS owner_today
         FROM at, spaces s JOIN spaces t ON {believed_now("t")} AND t.id = s.id WHERE {known("s", "at.known_at")}
@@ -32,7 +43,7 @@ _REACH = text(
         SELECT t.id FROM at, active_spaces a JOIN tree t ON t.id = a.space_id
         WHERE {known("a", "at.known_at")} AND a.principal_id = :user
         AND (t.owner_today = :user
-            OR t.owner_today IS NULL AND EXISTS (SELECT FROM held h WHERE h.space_id = ANY(t.path_today)))
+            OR t.owner_today IS NULL AND EXISTS (SELECT FROM held h WHERE {_on("t.path_today")}))
     ), target AS (
         SELECT path FROM tree WHERE (owner_today IS NULL OR owner_today = :user) AND (
             id = CAST(:space_id AS uuid) OR key_path = CAST(:key_path AS text)
@@ -42,7 +53,7 @@ _REACH = text(
     ), chain AS (
         SELECT t.id, t.level, t.key_path, t.name, t.path,
             coalesce(t.owner_today = :user, false) AS own,
-            ARRAY(SELECT DISTINCT h.permission FROM held h WHERE h.space_id = ANY(t.path_today)) AS permissions
+            ARRAY(SELECT DISTINCT h.permission FROM held h WHERE {_on("t.path_today")}) AS permissions
         FROM tree t
         WHERE t.id IN (SELECT unnest(path) FROM target) OR t.owner_today = :user
     )
@@ -60,7 +71,8 @@ _REACH = text(
             AND EXISTS (SELECT FROM sources p WHERE {believed_now("p")} AND p.id = o.id)) AS sources,
         (SELECT to_jsonb(l) FROM lenses l JOIN spaces s ON {believed_now("s")} AND s.id = l.space_id
             WHERE {known("l", "at.known_at")} AND l.id = CAST(:lens_id AS uuid) AND (s.owner_id = :user
-                OR s.owner_id IS NULL AND EXISTS (SELECT FROM held h WHERE h.space_id = ANY(s.path)))) AS lens
+                OR s.owner_id IS NULL AND EXISTS (SELECT FROM held h WHERE {_on("s.path")}))) AS lens,
+        {revoked()} AS revoked
     FROM at
     """
 )
@@ -78,6 +90,7 @@ class Reach:
     weights: dict[str, float]
     sources: list[dict[str, Any]]
     lens: dict[str, Any] | None = None
+    revoked: bool = False
 
 
 async def reach(
@@ -89,9 +102,11 @@ async def reach(
     key_path: str | None,
     known_at: datetime | None,
     lens_id: UUID | None = None,
+    token: Token | None = None,
 ) -> Reach | None:
     """None when the organisation does not exist. With neither space id nor key path, the caller's active space; the
-    organisation's own when none is set, or when they may not see it. A lens that they may not see is None."""
+    organisation's own when none is set, or when they may not see it. A lens that they may not see is None. `revoked`
+    says that their token is."""
     rows = await session.fetch(
         _REACH,
         {
@@ -102,11 +117,12 @@ async def reach(
             "key_path": key_path,
             "known_at": known_at,
             "lens_id": lens_id,
+            **token_parameters(user, token),
         },
     )
     if not rows:
         return None
-    clock, now, target, spaces, weights, sources, lens = rows[0]
+    clock, now, target, spaces, weights, sources, lens, revoked_token = rows[0]
     return Reach(
         clock=clock,
         # Not read back: the driver would return the first instant there is as one without an offset.
@@ -117,4 +133,5 @@ async def reach(
         weights=weights or {},
         sources=sources or [],
         lens=lens,
+        revoked=revoked_token,
     )

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.domain.chain import Entry
 from app.domain.principal import Permission
 from app.storage.engine import Session
+from app.storage.permissions import reaches
 from app.storage.scope import believed_now, known, tenant, valid
 
 # As `reach` gives them, but by id and as they were known then: whether they still exist is not asked.
@@ -74,7 +75,8 @@ _SEARCHED = text(
     SELECT s.id FROM spaces s WHERE {known("s")} AND (s.owner_id = :user
         OR s.id IN (SELECT unnest(t.path) FROM target t) AND s.owner_id IS NULL AND EXISTS (SELECT FROM grants g
             WHERE {known("g")} AND {valid("g", "CAST(:issued_at AS timestamptz)")} AND g.space_id = ANY(s.path)
-            AND g.permission = '{Permission.SEARCH.value}' AND g.principal_id = ANY(CAST(:principals AS uuid[]))))
+            AND g.permission = '{Permission.SEARCH.value}' AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+            AND {reaches("g", "s.path", today=False)}))
     """
 )
 

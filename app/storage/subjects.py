@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.domain.principal import Permission
 from app.storage.engine import AnyRow, Session, WriteSession
 from app.storage.facts import Family
+from app.storage.permissions import reaches
 from app.storage.scope import believed_now, known, tenant, valid
 
 
@@ -119,7 +120,7 @@ def _may_search(space: str) -> str:
         f"EXISTS (SELECT FROM spaces p WHERE {believed_now('p')} AND p.id = {space} AND (p.owner_id = :user "
         f"OR p.owner_id IS NULL AND EXISTS (SELECT FROM grants r WHERE {believed_now('r')} AND {valid('r', ':now')} "
         f"AND r.space_id = ANY(p.path) AND r.permission = '{Permission.SEARCH.value}' "
-        f"AND r.principal_id = ANY(CAST(:principals AS uuid[])))))"
+        f"AND r.principal_id = ANY(CAST(:principals AS uuid[])) AND {reaches('r', 'p.path')})))"
     )
 
 

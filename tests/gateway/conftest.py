@@ -91,7 +91,7 @@ async def running(world: World, provider: Provider, **options: Any) -> AsyncIter
     )
     settings = type(settings).model_validate(settings.model_dump() | {"gateway_upstream_api_key": KEY})
     parts = world.parts
-    gateway = make_gateway(settings, parts.database, parts.tokens, parts.rung, parts.rates, parts.strangers)
+    gateway = make_gateway(settings, parts.database, parts.credentials, parts.rung, parts.rates, parts.strangers)
     assert gateway is not None
     application = create_app()
     application.state.services = replace(world.parts, gateway=gateway)

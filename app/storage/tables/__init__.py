@@ -8,6 +8,7 @@ from app.storage.tables.code import (
     content_graphs,
     document_links,
 )
+from app.storage.tables.credentials import api_keys, revoked_subjects, revoked_tokens
 from app.storage.tables.delivered import delivered_items, delivered_progress, erased_items
 from app.storage.tables.documents import (
     chunks,
@@ -54,6 +55,7 @@ from app.storage.tables.traces import retrieval_traces
 __all__ = [
     "DIMENSIONS",
     "active_spaces",
+    "api_keys",
     "attribution_queue",
     "chain_verifications",
     "checkpoints",
@@ -95,6 +97,8 @@ __all__ = [
     "rate_counts",
     "response_links",
     "retrieval_traces",
+    "revoked_subjects",
+    "revoked_tokens",
     "source_syncs",
     "sources",
     "spaces",

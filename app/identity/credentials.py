@@ -1,0 +1,74 @@
+"""From what a request shows to who asks: a token, a key of a program, or either of them in a cookie."""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.principal import Client, Principal
+from app.identity.client import declared_client, header
+from app.identity.cookie import SIGN, cookie, require_same_site
+from app.identity.key_secret import KeySecret
+from app.identity.key_use import KeyUse
+from app.identity.tokens import TokenVerifier, bearer, unauthenticated
+from app.storage import api_keys, revocations
+from app.storage.engine import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """`origins`: of other hosts, whose pages may use the cookie."""
+
+    database: Database
+    tokens: TokenVerifier
+    uses: KeyUse
+    origins: frozenset[str] = frozenset()
+
+    def shown(self, method: str, headers: Mapping[str, str]) -> str:
+        """The credential of an HTTP request. UNAUTHENTICATED without one, FORBIDDEN for a cookie that another site may
+        have had sent; by GET a cookie is not looked at."""
+        if "authorization" in headers or method != "POST":
+            return bearer(headers)
+        found = cookie(headers)
+        if found is None:
+            raise unauthenticated()
+        require_same_site(method, headers, header(headers, SIGN), self.origins)
+        return found
+
+    async def principal(self, credential: str, headers: Mapping[str, str], *, look_up: bool = True) -> Principal:
+        """UNAUTHENTICATED unless it is believed, and was not revoked. `look_up` False leaves the last of a token to the
+        caller, who is about to read it anyhow; a key is always looked up."""
+        secret = KeySecret.read(credential)
+        if secret is not None:
+            return await self._of_key(secret, headers)
+        await self.tokens.ready(credential)
+        principal = self.tokens.principal(credential, headers)
+        if look_up:
+            await self.require_standing(principal)
+        return principal
+
+    async def require_standing(self, principal: Principal) -> None:
+        """UNAUTHENTICATED when the token was revoked."""
+        if principal.token is None:
+            return
+        async with self.database.snapshot(principal.organisation) as session:
+            if await revocations.is_revoked(session, principal.id, principal.token):
+                raise unauthenticated()
+
+    async def _of_key(self, secret: KeySecret, headers: Mapping[str, str]) -> Principal:
+        async with self.database.snapshot(secret.organisation) as session:
+            found = await api_keys.find(session, secret.prefix)
+        if found is None or not hmac.compare_digest(found[1], secret.digest):
+            raise unauthenticated()
+        key = found[0]
+        self.uses.used(secret.organisation, key.id)
+        name, version = declared_client(headers)
+        return Principal(
+            organisation=secret.organisation,
+            id=key.principal_id,
+            external_id=key.prefix,
+            actor_type=key.actor_type,
+            api_key_id=key.id,
+            client=Client(key.prefix, name, version),
+            allowed_providers=None if key.providers is None else frozenset(key.providers),
+            expires_at=key.expires_at,
+        )
