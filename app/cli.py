@@ -12,6 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from app.bootstrap import ROOT, Installation, Services, migrate_database, services
+from app.commands.api_keys import api_keys, revoke_tokens_
 from app.commands.bundles import export_evidence, verify_bundle_
 from app.commands.evidence import evidence_
 from app.commands.grant import grant_
@@ -291,6 +292,8 @@ def token(
 cli.command("grant", epilog="Example: muniment grant auth0|8f2c --organisation 6f1d0c9e-… --create 'Our bank'")(grant_)
 cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")(verify_chain_)
 cli.add_typer(keys)
+cli.add_typer(api_keys)
+cli.command("revoke-tokens", epilog="Example: muniment revoke-tokens --subject ada")(revoke_tokens_)
 cli.add_typer(signing)
 
 
