@@ -292,9 +292,8 @@ def token(
 cli.command("grant", epilog="Example: muniment grant auth0|8f2c --organisation 6f1d0c9e-… --create 'Our bank'")(grant_)
 cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")(verify_chain_)
 cli.add_typer(keys)
-cli.add_typer(api_keys)
-cli.command("revoke-tokens", epilog="Example: muniment revoke-tokens --subject ada")(revoke_tokens_)
 cli.add_typer(signing)
+cli.add_typer(api_keys)
 
 
 @cli.command(epilog="Example: muniment status")
@@ -327,3 +326,4 @@ cli.command("replay", epilog="Example: muniment replay 01a22c4e-2968-7457-9254-1
 cli.command(
     "evidence", epilog="Example: muniment evidence --format csv --from 2026-11-01T00:00:00Z --out november.csv"
 )(evidence_)
+cli.command("revoke-tokens", epilog="Example: muniment revoke-tokens --subject ada")(revoke_tokens_)

@@ -251,7 +251,7 @@ class Settings(BaseSettings):
         if given.data.get("jwt_key") is not None:
             raise ValueError("set either MUNIMENT_JWT_KEY or MUNIMENT_JWT_JWKS")
         try:
-            if is_url(value) and not value.startswith("https://") and locality(value) == "external":
+            if is_url(value) and locality(value) == "external" and not value.startswith("https://"):
                 raise ValueError("keys that came without TLS could be anybody's: write https://…")
         except MunimentError as error:
             raise ValueError(error.message) from None

@@ -121,7 +121,7 @@ class Context:
     def _shown(self) -> str:
         """A socket brings it in `connection_init`: a page can set no header of one, and cookies count for nothing."""
         if not self._is_socket:
-            return self.services.credentials.shown(self.connection.scope["method"], self.connection.headers)
+            return self.services.credentials.shown(self.connection.scope.get("method", ""), self.connection.headers)
         said = (self.connection_params or {}).items()
         given = {name.lower(): value for name, value in said if isinstance(value, str)}
         return bearer(given)

@@ -69,9 +69,10 @@ def key_of_jwk(jwk: object) -> VerificationKey:
     operations = jwk.get("key_ops", ["verify"])
     if jwk.get("use", "sig") != "sig" or not isinstance(operations, list) or "verify" not in operations:
         raise VerificationKeyError("the JWK is not for checking signatures")
-    kind = jwk.get("kty")
-    curve = jwk.get("crv") if kind in {"EC", "OKP"} else None
-    usual = _BY_KIND.get((kind, curve)) if isinstance(kind, str) and isinstance(curve, str | None) else None
+    kind, curve = jwk.get("kty"), jwk.get("crv")
+    usual = None
+    if isinstance(kind, str) and isinstance(curve, str | None):
+        usual = _BY_KIND.get((kind, curve if kind in {"EC", "OKP"} else None))
     algorithm = jwk.get("alg", usual)
     if usual is None or not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise VerificationKeyError("the JWK is of a kind that is not supported")
@@ -82,7 +83,8 @@ def key_of_jwk(jwk: object) -> VerificationKey:
         raise VerificationKeyError("the JWK holds a private key, which nobody but its owner may have")
     try:
         key = jwt.PyJWK({**jwk, "alg": algorithm}).key
-    except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm, AttributeError):
+    except Exception:
+        # Whatever a document makes the library trip over.
         raise VerificationKeyError("the JWK cannot be read") from None
     return VerificationKey(id, algorithm, _secret(key) if algorithm == "HS256" else _fit(key, algorithm))
 

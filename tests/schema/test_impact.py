@@ -128,7 +128,7 @@ async def test_the_number_of_statements_does_not_depend_on_the_answer(world: Wor
         with statements(world.parts.database) as run:
             await api.data(query, variables)
         counted.append(len(run))
-    # Impact: entering, two for what may be seen, the uses, their records, their links. Staleness: first three to take
-    # what was chained since.
-    assert counted[:2] == [6, 8]
-    assert counted[2] == 13
+    # All: first entering, and whether the token was revoked. Impact: entering, two for what may be seen, the uses,
+    # their records, their links. Staleness: first three to take what was chained since.
+    assert counted[:2] == [2 + 6, 2 + 8]
+    assert counted[2] == 2 + 13
