@@ -70,7 +70,20 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("organisation_id", "principal_id", "issued_before", name=op.f("revoked_subjects_pkey")),
     )
+    _name_of_a_key("the key's id", before="the key's prefix")
     _walls()
+
+
+def _name_of_a_key(now: str, before: str) -> None:
+    others = "the token's subject, the group's name, "
+    op.alter_column(
+        "principals",
+        "external_id",
+        comment=others + now,
+        existing_comment=others + before,
+        existing_type=sa.Text(),
+        existing_nullable=False,
+    )
 
 
 def _walls() -> None:
@@ -88,6 +101,7 @@ def _walls() -> None:
 
 
 def downgrade() -> None:
+    _name_of_a_key("the key's prefix", before="the key's id")
     op.drop_table("revoked_subjects")
     op.drop_table("revoked_tokens")
     op.drop_table("api_keys")

@@ -7,9 +7,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from app.domain.errors import Code, MunimentError, bad_input
-from app.domain.instant import as_utc
+from app.domain.grant import grant_id
+from app.domain.instant import as_utc, format_instant
 from app.domain.principal import ActorType, Permission, Principal, parse_id, principal_id
+from app.domain.temporal import Assert, Period
 from app.identity.claims import MAX_NAME
+from app.identity.credential_log import log_change
 from app.identity.key_secret import KeySecret, make_key
 from app.identity.spaces import space_not_found
 from app.providers.ids import new_id
@@ -17,6 +20,7 @@ from app.providers.parsers.registry import clean
 from app.storage import api_keys, permissions, tenancy
 from app.storage.api_keys import ApiKey
 from app.storage.engine import Database, Session, WriteSession
+from app.storage.grants import GRANTS
 
 MOST_SPACES: Final = 100
 MOST_PROVIDERS: Final = 100
@@ -78,7 +82,7 @@ async def revoke_api_key(database: Database, principal: Principal, id: UUID | No
             raise MunimentError(Code.NOT_FOUND, "no such key", "id")
         if principal.api_key_id is not None and principal.api_key_id in await api_keys.family(session, key.id):
             raise MunimentError(Code.FORBIDDEN, "a key cannot revoke itself", "id")
-        return await _revoke(session, key)
+        return await _revoke(session, key, principal.id)
 
 
 async def revoke_for_operator(database: Database, organisation: UUID, prefix: str) -> ApiKey:
@@ -87,7 +91,7 @@ async def revoke_for_operator(database: Database, organisation: UUID, prefix: st
         found = await api_keys.find(session, prefix)
         if found is None:
             raise MunimentError(Code.NOT_FOUND, "no key of that prefix stands")
-        return await _revoke(session, found[0])
+        return await _revoke(session, found[0], None)
 
 
 async def list_api_keys(
@@ -193,7 +197,8 @@ async def _make(
         text = make_key(session.organisation)
         secret = KeySecret.read(text)
         assert secret is not None
-        id, holder = new_id(), principal_id(session.organisation, "key", secret.prefix)
+        id = new_id()
+        holder = principal_id(session.organisation, "key", str(id))
         stored = await api_keys.store(
             session,
             {
@@ -214,23 +219,47 @@ async def _make(
             break
     else:
         raise RuntimeError("no prefix is free")
-    await tenancy.create_principal(session, holder, "key", secret.prefix)
+    await tenancy.create_principal(session, holder, "key", str(id))
     if spaces is None:
         root = await tenancy.find_space(session, "/")
         spaces = [] if root is None else [root.id]
     for space in spaces:
         for action in actions:
-            await tenancy.grant(session, new_id(), holder, space, Permission(action))
+            await GRANTS.change(
+                session,
+                grant_id(holder, space, Permission(action)),
+                Assert(Period(session.stamp, None), made_by),
+                principal_id=holder,
+                space_id=space,
+                permission=action,
+            )
     key = await api_keys.by_id(session, id)
     assert key is not None
+    await log_change(session, "key_created", made_by, _said(key))
     return key, text
 
 
-async def _revoke(session: WriteSession, key: ApiKey) -> ApiKey:
-    await api_keys.revoke(session, key.id)
+async def _revoke(session: WriteSession, key: ApiKey, by: UUID | None) -> ApiKey:
+    for id in await api_keys.revoke(session, key.id):
+        ended = await api_keys.by_id(session, id)
+        assert ended is not None
+        await log_change(session, "key_revoked", by, _said(ended))
     revoked = await api_keys.by_id(session, key.id)
     assert revoked is not None
     return revoked
+
+
+def _said(key: ApiKey) -> dict[str, Any]:
+    """What the chain keeps of a key: never its secret, nor what people called it."""
+    return {
+        "apiKeyId": str(key.id),
+        "prefix": key.prefix,
+        "actions": list(key.actions),
+        "allowedProviders": None if key.providers is None else list(key.providers),
+        "allowedSpaces": None if key.spaces is None else [str(space) for space in key.spaces],
+        "actorType": key.actor_type.value,
+        "expiresAt": None if key.expires_at is None else format_instant(key.expires_at),
+    }
 
 
 async def _administered(session: Session, principal: Principal) -> frozenset[UUID] | None:

@@ -65,7 +65,7 @@ class Credentials:
         return Principal(
             organisation=secret.organisation,
             id=key.principal_id,
-            external_id=key.prefix,
+            external_id=str(key.id),
             actor_type=key.actor_type,
             api_key_id=key.id,
             client=Client(key.prefix, name, version),

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from app.domain.errors import bad_input
-from app.domain.instant import as_utc
+from app.domain.instant import as_utc, format_instant
 from app.domain.principal import Permission, Principal, principal_id
 from app.identity.authorisation import require
 from app.identity.claims import ClaimError, text_of
+from app.identity.credential_log import log_change
 from app.storage import revocations
 from app.storage.engine import Database
 
@@ -60,8 +61,11 @@ async def _revoke(
         if subject is None:
             assert token_id is not None
             await revocations.revoke_token(session, token_id, by)
+            await log_change(session, "token_revoked", by, {"tokenId": token_id})
             return None
         before = session.stamp if issued_before is None else issued_before
         person = principal_id(organisation, "person", subject)
         await revocations.revoke_subject(session, person, subject, before, by)
+        about = {"principalId": str(person), "issuedBefore": format_instant(before)}
+        await log_change(session, "subject_revoked", by, about)
         return before

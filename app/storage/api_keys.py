@@ -62,7 +62,8 @@ _FAMILY = """
 """.format(own=tenant("k"))
 _MEMBERS = text(f"{_FAMILY} SELECT id FROM family")
 _REVOKE = text(
-    f"{_FAMILY} UPDATE api_keys k SET system_to = :stamp FROM family f WHERE {believed_now('k')} AND k.id = f.id"
+    f"{_FAMILY} UPDATE api_keys k SET system_to = :stamp FROM family f WHERE {believed_now('k')} AND k.id = f.id "
+    "RETURNING k.id"
 )
 _USED = text(
     "UPDATE api_keys k SET used_at = greatest(k.used_at, u.at) FROM unnest(CAST(:ids AS uuid[]), "
@@ -108,9 +109,10 @@ async def family(session: Session, id: UUID) -> frozenset[UUID]:
     return frozenset(row.id for row in rows)
 
 
-async def revoke(session: WriteSession, id: UUID) -> int:
-    """A key, and those that were made with it, end with the session's instant."""
-    return await session.run(_REVOKE, {"organisation": session.organisation, "id": id, "stamp": session.stamp})
+async def revoke(session: WriteSession, id: UUID) -> list[UUID]:
+    """A key, and those that were made with it, end with the session's instant. The ids of those that stood."""
+    rows = await session.rows(_REVOKE, {"organisation": session.organisation, "id": id, "stamp": session.stamp})
+    return [row.id for row in rows]
 
 
 async def note_use(session: Session, used: Mapping[UUID, datetime]) -> None:

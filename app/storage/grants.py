@@ -14,6 +14,7 @@ from app.domain.principal import Permission
 from app.domain.temporal import Period
 from app.storage.engine import AnyRow, Session
 from app.storage.facts import Family
+from app.storage.permissions import reaches
 from app.storage.scope import believed_now, known, tenant, valid
 
 
@@ -99,7 +100,7 @@ async def known_of(session: Session, facts: Sequence[UUID], known_at: datetime) 
 _HELD = text(
     f"""
     SELECT g.permission, g.valid_from, g.valid_to FROM spaces s JOIN grants g ON {believed_now("g")}
-        AND g.space_id = ANY(s.path) AND g.principal_id = ANY(CAST(:principals AS uuid[]))
+        AND g.space_id = ANY(s.path) AND g.principal_id = ANY(CAST(:principals AS uuid[])) AND {reaches("g", "s.path")}
     WHERE {believed_now("s")} AND s.id = CAST(:space AS uuid)
     """
 )

@@ -13,8 +13,8 @@ class CreateApiKeyInput:
     name: str = strawberry.field(description="What it is for: 1 to 256 characters.")
     actions: list[str] = strawberry.field(
         description=(
-            "The permissions that it holds, such as `context:space:search`: on each of its spaces and below. The "
-            "caller must hold them there."
+            "The permissions that it holds, as `context:space:search` or `SEARCH`: on each of its spaces and below. "
+            "The caller must hold them there."
         )
     )
     allowed_providers: list[str] | None = strawberry.field(
@@ -40,8 +40,9 @@ class CreateApiKeyInput:
 
 
 def _permission(value: str) -> Permission:
+    """In either spelling: `context:space:search`, or `SEARCH` as the enumeration has it."""
     try:
-        return Permission(value)
+        return Permission[value] if value in Permission.__members__ else Permission(value)
     except ValueError:
         raise bad_input(f"an action is one of {', '.join(Permission)}", "actions") from None
 

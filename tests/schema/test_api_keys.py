@@ -1,11 +1,13 @@
 """Keys of programs: shown once, narrowed everywhere, gone at once."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from app.domain.principal import Level, Permission, principal_id
+from app.identity.credential_log import CATEGORY
 from app.identity.key_secret import KeySecret, make_key
 from app.providers.ids import new_id
 from app.storage import tenancy
@@ -51,8 +53,8 @@ async def test_a_key_is_shown_once_and_stands_for_itself(api: Api) -> None:
     assert key["revokedAt"] is None
     assert key["expiresAt"] is None
     me = (await api.data(ME, token=secret))["me"]
-    assert me == {"id": key["principalId"], "externalId": key["prefix"], "actorType": "agent"}
-    assert me["id"] == str(principal_id(api.world.organisation, "key", key["prefix"]))
+    assert me == {"id": key["principalId"], "externalId": key["id"], "actorType": "agent"}
+    assert me["id"] == str(principal_id(api.world.organisation, "key", key["id"]))
     await api.world.write("a.md", ("A lantern is lit.", None, None))
     answer = (await api.data(ASK, {"q": "lantern", "space": "project"}, token=secret))["retrieve"]
     assert answer["contract"] == {"apiKeyId": key["id"], "actorType": "agent"}
@@ -155,7 +157,7 @@ async def test_spaces_narrow_every_way_in(api: Api) -> None:
     assert made["apiKey"]["allowedSpaces"] == [str(world.project)]
     assert await texts(api, secret, "project/inner") == {"Project lantern.", "Inner lantern."}
     # Granted on the whole organisation, and for everything: it stays within its spaces and actions.
-    holder = principal_id(world.organisation, "key", made["apiKey"]["prefix"])
+    holder = principal_id(world.organisation, "key", made["apiKey"]["id"])
     async with world.parts.database.write(world.organisation) as session:
         for permission in Permission:
             await tenancy.grant(session, new_id(), holder, world.root, permission)
@@ -177,6 +179,62 @@ async def test_spaces_narrow_every_way_in(api: Api) -> None:
         'mutation { revokeTokens(subject: "tester") { subject } }',
     ):
         assert await refused(api, query, token=secret) in {"FORBIDDEN", "SPACE_NOT_FOUND"}, query
+
+
+GRANT = """mutation($key: String!, $space: String!, $what: [Permission!]!) { grantPermissions(input: {
+    grantee: {kind: KEY, name: $key}, spaceKey: $space, permissions: $what}) { id } }"""
+TAKE = GRANT.replace("grantPermissions", "revokePermissions").replace(" { id } }", " }")
+
+
+async def test_granted_and_taken_back_by_the_api(api: Api) -> None:
+    world = api.world
+    await world.add_space("beside", Level.PROJECT)
+    await world.write("a.md", ("A lantern is lit.", None, None))
+    made = await create(api, allowedSpaces=["project", "beside"])
+    key = {"key": made["apiKey"]["id"]}
+    assert await texts(api, made["secret"]) == {"A lantern is lit."}
+    await api.data(TAKE, {**key, "space": "project", "what": ["SEARCH"]})
+    assert await refused(api, ASK, {"q": "lantern", "space": "project"}, made["secret"]) == "SPACE_NOT_FOUND"
+    await api.data(GRANT, {**key, "space": "project", "what": ["SEARCH", "WRITE"]})
+    assert await texts(api, made["secret"]) == {"A lantern is lit."}
+    write = 'mutation { ensureSpace(spaceKey: "project/new") { id } }'
+    assert await refused(api, write, token=made["secret"]) in {"FORBIDDEN", "SPACE_NOT_FOUND"}
+
+
+async def test_what_a_key_holds_in_vain_it_cannot_give_away(api: Api) -> None:
+    world = api.world
+    made = await create(api, actions=[Permission.ADMIN.value], allowedSpaces=["project"])
+    holder = principal_id(world.organisation, "key", made["apiKey"]["id"])
+    async with world.parts.database.write(world.organisation) as session:
+        for permission in Permission:
+            await tenancy.grant(session, new_id(), holder, world.root, permission)
+    for space, what, code in (
+        ("project", ["SEARCH"], "FORBIDDEN"),
+        ("project", ["ADMIN", "ORG_ADMIN"], "FORBIDDEN"),
+        ("/", ["ADMIN"], "SPACE_NOT_FOUND"),
+    ):
+        given = {"key": made["apiKey"]["id"], "space": space, "what": what}
+        assert await refused(api, GRANT, given, made["secret"]) == code, (space, what)
+    given = {"key": made["apiKey"]["id"], "space": "project", "what": ["ADMIN"]}
+    assert await api.data(GRANT, given, token=made["secret"])
+
+
+async def test_the_chain_keeps_who_made_and_revoked_it(api: Api, owner_url: str) -> None:
+    made = await create(api, name="a name of theirs")
+    await api.data(REVOKE, {"id": made["apiKey"]["id"]})
+    async with connection(owner_url) as owner:
+        payloads = [
+            row["payload"]
+            for row in await owner.fetch(
+                "SELECT payload FROM attribution_queue WHERE organisation_id = $1", api.world.organisation
+            )
+        ]
+    records = [json.loads(payload) for payload in payloads]
+    said = [(record["change"], record["userId"]) for record in records if record["category"] == CATEGORY]
+    assert sorted(said) == [(change, str(api.world.principal.id)) for change in ("key_created", "key_revoked")]
+    for payload in payloads:
+        assert made["secret"][9:].encode() not in payload
+        assert b"a name of theirs" not in payload
 
 
 async def test_memories_and_subjects_are_narrowed_too(api: Api) -> None:

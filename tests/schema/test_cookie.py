@@ -88,8 +88,8 @@ async def test_behind_a_proxy_the_origin_is_set(api: Api) -> None:
 
 async def test_a_key_in_the_cookie(api: Api) -> None:
     key = await create(api)
-    assert await code(api, {"Cookie": f"token={key['secret']}", **OURS}) == key["apiKey"]["prefix"]
-    assert await code(api, {"Cookie": f'token="{key["secret"]}"', **OURS}) == key["apiKey"]["prefix"]
+    assert await code(api, {"Cookie": f"token={key['secret']}", **OURS}) == key["apiKey"]["id"]
+    assert await code(api, {"Cookie": f'token="{key["secret"]}"', **OURS}) == key["apiKey"]["id"]
 
 
 async def test_by_get_it_counts_for_nothing(api: Api) -> None:

@@ -54,7 +54,7 @@ principals = Table(
     organisation(),
     Column("id", Uuid, primary_key=True),
     Column("kind", Text, nullable=False, comment="person, group or key"),
-    Column("external_id", Text, nullable=False, comment="the token's subject, the group's name, the key's prefix"),
+    Column("external_id", Text, nullable=False, comment="the token's subject, the group's name, the key's id"),
     instant("system_from", primary_key=True),
     *system_period()[1:],
     CheckConstraint("kind IN ('person', 'group', 'key')", name="kind"),
