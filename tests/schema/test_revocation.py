@@ -15,7 +15,7 @@ from app.bootstrap import services
 from app.domain.principal import Permission, Principal
 from app.identity.development import DevelopmentKey
 from app.storage.revocations import SKEW
-from schema import permissions
+from schema import streams
 from schema.asgi import create_app
 from tests.fixtures.store import World, make_world
 from tests.gateway.conftest import listening
@@ -189,8 +189,7 @@ class Subscriber:
 
 @pytest.mark.parametrize("kind", ["token", "key"])
 async def test_a_silent_subscription_ends_too(api: Api, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(permissions, "SILENCE", 0.05)
-    monkeypatch.setattr(permissions, "RECHECK", 0.0)
+    monkeypatch.setattr(streams, "WHEN_IDLE", 0.05)
     jti = uuid4().hex
     key = await create(api, allowedSpaces=["project"])
     credential = made(api.world, jti=jti) if kind == "token" else key["secret"]
@@ -215,27 +214,6 @@ async def test_a_silent_subscription_ends_too(api: Api, monkeypatch: pytest.Monk
         assert ended["id"] == "1"
         [error] = ended["payload"] if ended["type"] == "error" else ended["payload"]["errors"]
         assert error["extensions"]["code"] == "UNAUTHENTICATED"
-
-
-async def test_an_event_is_preceded_by_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permissions, "RECHECK", 0.0)
-    asked: list[str] = []
-
-    async def look() -> None:
-        asked.append("look")
-        if len(asked) == 3:
-            raise PermissionError
-
-    async def events() -> AsyncIterator[int]:
-        for number in range(10):
-            yield number
-
-    heard = permissions.while_permitted(events(), look)
-    assert [await anext(heard), await anext(heard)] == [0, 1]
-    with pytest.raises(PermissionError):
-        await anext(heard)
-    with pytest.raises(StopAsyncIteration):
-        await anext(heard)
 
 
 async def test_a_principal_who_is_not_here_has_no_token_to_revoke(api: Api) -> None:
