@@ -18,6 +18,7 @@ from uvicorn.importer import import_from_string
 
 from app.bootstrap import ROOT
 from app.domain.errors import Code, MunimentError
+from app.server.connections import BoundedConnection
 from app.server.draining import Gate
 from app.server.log import configure_logging
 from app.server.metrics import SHARED
@@ -26,6 +27,9 @@ from app.server.supervision import Supervisor
 from app.settings import Settings
 
 log = structlog.get_logger()
+
+#: Messages of one socket that wait to be read; then no more are taken from the network.
+MOST_QUEUED = 4
 
 _QUESTION = "How does a retrieval record its evidence?"
 _QUERY = (
@@ -78,7 +82,10 @@ def run_server(settings: Settings, on_started: Callable[[], None], listening: so
         log_config=None,
         access_log=False,
         server_header=False,
+        http=BoundedConnection,
         ws_max_size=MAX_BODY_BYTES,
+        ws_max_queue=MOST_QUEUED,
+        limit_concurrency=settings.max_connections,
         timeout_graceful_shutdown=1,
     )
     server = Server(config, gate, on_started, settings.shutdown_seconds)

@@ -22,6 +22,9 @@ CACHED_DOCUMENTS = 512
 #: Characters of a document that is remembered.
 CACHED_LENGTH = 20_000
 
+#: Measures that are no number of things.
+_TOLD = {"depth": "its depth", "cost": "its cost", "repeats": "selecting a field again and again in one place"}
+
 _parsed = lru_cache(CACHED_DOCUMENTS)(parse)
 _validated = lru_cache(CACHED_DOCUMENTS)(validate_document)
 
@@ -83,10 +86,8 @@ def refused(error: MunimentError) -> GraphQLError:
 
 def too_complex(measure: str, limit: int, actual: int | None = None) -> MunimentError:
     """`actual` is how many were counted until the limit was passed."""
-    return MunimentError(
-        Code.QUERY_TOO_COMPLEX,
-        f"the operation has too many {measure}: at most {limit} are let in"
-        if measure not in {"depth", "cost"}
-        else f"the {measure} of the operation is more than {limit}",
-        details={"measure": measure, "limit": limit} | ({} if actual is None else {"actual": actual}),
+    told = (
+        f"{_TOLD[measure]}: at most {limit} is let in" if measure in _TOLD else f"too many {measure}: at most {limit}"
     )
+    details = {"measure": measure, "limit": limit} | ({} if actual is None else {"actual": actual})
+    return MunimentError(Code.QUERY_TOO_COMPLEX, f"the operation is refused for {told}", details=details)

@@ -1,5 +1,6 @@
 """What holds for every request and every answer: a bounded body, and headers that keep browsers strict."""
 
+import asyncio
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -29,18 +30,33 @@ HEADERS: Final = {
 TRANSPORT: Final = ("Strict-Transport-Security", "max-age=31536000")
 
 
+#: Seconds in which a body must have come.
+BODY_SECONDS: Final = 30.0
+
+
 class _TooLarge(Exception):
     """More bytes came than one request may hold."""
 
 
-class BodyLimit:
-    """413 for a body of more than `limit` bytes, declared or not; never more than that is read. What is served below
-    `except_below` bounds its bodies itself."""
+class _TooSlow(Exception):
+    """The body did not come in time."""
 
-    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES, except_below: str | None = None) -> None:
+
+class BodyLimit:
+    """413 for a body of more than `limit` bytes, declared or not; never more than that is read. 408 for one that takes
+    longer than `seconds`. What is served below `except_below` bounds its bodies itself."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limit: int = MAX_BODY_BYTES,
+        except_below: str | None = None,
+        seconds: float = BODY_SECONDS,
+    ) -> None:
         self._app = app
         self._limit = limit
         self._except_below = except_below
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or (self._except_below and scope["path"].startswith(self._except_below)):
@@ -51,10 +67,17 @@ class BodyLimit:
             await self._refuse(scope, receive, send)
             return
         seen = 0
+        until: float | None = asyncio.get_running_loop().time() + self._seconds
 
         async def bounded() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, until
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise _TooSlow from None
+            if not message.get("more_body", False):
+                until = None  # what comes now is the end of the connection
             seen += len(message.get("body", b""))
             if seen > self._limit:
                 raise _TooLarge
@@ -64,6 +87,9 @@ class BodyLimit:
             await self._app(scope, bounded, send)
         except _TooLarge:
             await self._refuse(scope, receive, send)
+        except _TooSlow:
+            error = bad_input("the body of the request did not come in time")
+            await refusal(error, new_id(), 408, {"Connection": "close"})(scope, receive, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         # What is still to come of the body is not read: the connection cannot be used again.
