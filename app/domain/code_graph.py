@@ -15,6 +15,14 @@ MOST = 6
 
 #: Files that stand for their folder.
 _INDEX_FILES = {"__init__", "index", "mod", "__main__"}
+_ROOTS = {(".rs", "lib"), (".rs", "main")}
+_PYTHON = {".py", ".pyi"}
+#: Languages whose packages are folders.
+_PACKAGES = {".go", ".java"}
+#: Hosts of Go modules that name an owner and a repository before a package.
+_HOSTS = {"github", "gitlab", "bitbucket"}
+#: Where others keep what many modules use.
+_SHARED = {("golang", "org"), ("google", "golang"), ("k8s", "io")}
 _WORDS = re.compile(r"[a-z]{2,}[a-z0-9]*_[a-z]{2,}")
 
 
@@ -67,10 +75,14 @@ def resolve(call: Call, names: Names) -> Place | None:
 
 
 def module_of(path: str) -> tuple[str, ...]:
-    """The steps of the path by which a document is imported: folders, then its name unless it stands for them."""
+    """The steps of the path by which a document is imported: folders, then its name unless it stands for them. Of Go
+    and Java the folder alone: all its files are one package. A dot in a name is a step too, as in what is imported."""
     pure = PurePosixPath(path)
-    steps = tuple(part for part in pure.parts[:-1] if part not in {"/", "."})
-    return steps if pure.stem in _INDEX_FILES else (*steps, pure.stem)
+    folders = tuple(part for part in pure.parts[:-1] if part not in {"/", "."})
+    if pure.suffix in _PYTHON:
+        return folders if pure.stem in _INDEX_FILES else (*folders, pure.stem)
+    alone = pure.suffix in _PACKAGES or pure.stem in _INDEX_FILES or (pure.suffix, pure.stem) in _ROOTS
+    return tuple(step for part in (folders if alone else (*folders, pure.stem)) for step in part.split(".") if step)
 
 
 def _absolute(target: str, path: str) -> tuple[str, ...]:
@@ -81,6 +93,8 @@ def _absolute(target: str, path: str) -> tuple[str, ...]:
     if not dots:
         return steps
     folder = tuple(part for part in PurePosixPath(path).parts[:-1] if part not in {"/", "."})
+    if PurePosixPath(path).suffix not in _PYTHON:
+        folder = tuple(step for part in folder for step in part.split(".") if step)
     further = dots - 1
     return (*folder[: len(folder) - further], *steps) if further <= len(folder) else ()
 
@@ -89,7 +103,8 @@ def _by_path(target: Sequence[str], caller: str, named: Sequence[Place]) -> Plac
     """Whose module and qualified name are the path; else the only one whose module ends so (a source may begin above
     the folder that imports begin at); else the only one of that name below the package that the path begins with (a
     package hands on what its modules define); else, of a class that has no such method of its own, the only such method
-    in its module, which it inherits."""
+    in its module, which it inherits. The paths of Go begin with where its module is published, which no folder is named
+    after: there the folder is the end of the path."""
     target = tuple(target)
     if len(target) < 2:
         return None
@@ -100,7 +115,7 @@ def _by_path(target: Sequence[str], caller: str, named: Sequence[Place]) -> Plac
         package = target[: -len(inner)] if target[-len(inner) :] == inner else ()
         if whole == target:
             exact.append(item)
-        elif whole[-len(target) :] == target:
+        elif whole[-len(target) :] == target or _published(target, module, inner, item.path):
             ending.append(item)
         elif package and (module[: len(package)] == package or _contains(module, package)):
             below.append(item)
@@ -110,6 +125,17 @@ def _by_path(target: Sequence[str], caller: str, named: Sequence[Place]) -> Plac
         if found:
             return _only(found)
     return None
+
+
+def _published(target: Sequence[str], module: Sequence[str], inner: Sequence[str], path: str) -> bool:
+    """Whether a path of Go ends with this folder and what stands in it, after enough to name a module."""
+    whole = (*module, *inner)
+    before = len(target) - len(whole)
+    if not path.endswith(".go") or not module or before < 1 or tuple(target[before:]) != whole:
+        return False
+    if tuple(target[:2]) in _SHARED:
+        return False
+    return before >= (4 if target[0] in _HOSTS else 1)
 
 
 def _contains(module: Sequence[str], package: Sequence[str]) -> bool:

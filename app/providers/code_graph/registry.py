@@ -3,10 +3,10 @@
 from pathlib import PurePosixPath
 
 from app.domain.code import CodeFacts
-from app.providers.code_graph import python
+from app.providers.code_graph import go, java, javascript, python, rust
 from app.providers.code_graph.base import Language
 
-_LANGUAGES = (python.LANGUAGE,)
+_LANGUAGES = (python.LANGUAGE, go.LANGUAGE, java.LANGUAGE, rust.LANGUAGE, *javascript.LANGUAGES)
 _BY_SUFFIX = {suffix: language for language in _LANGUAGES for suffix in language.suffixes}
 
 #: What is longer is data or generated; its graph would say little and weigh much.

@@ -59,6 +59,8 @@ _PLAIN: dict[str, tuple[str, str | None]] = {
     ".bash": ("text/x-shellscript", "shell"),
     ".ts": ("text/x-typescript", "typescript"),
     ".tsx": ("text/x-typescript", "typescript"),
+    ".mts": ("text/x-typescript", "typescript"),
+    ".cts": ("text/x-typescript", "typescript"),
     ".js": ("text/javascript", "javascript"),
     ".jsx": ("text/javascript", "javascript"),
     ".mjs": ("text/javascript", "javascript"),
