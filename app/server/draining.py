@@ -8,6 +8,7 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from typing import Any, Final
 
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import Code, MunimentError
@@ -128,6 +129,11 @@ def _type(message: MutableMapping[str, Any]) -> bytes:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """In the shape that the clients of the place read: those of model calls know another one."""
     error = MunimentError(Code.SEARCH_UNAVAILABLE, "the server is stopping", retry_after_ms=RETRY_MS)
     headers = {"Connection": "close", "Retry-After": str(RETRY_MS // 1000)}
-    await refusal(error, new_id(), 503, headers)(scope, receive, send)
+    if scope["path"].startswith(_FINITE_BELOW):
+        body = {"message": error.message, "type": "api_error", "param": None, "code": error.code.value}
+        await JSONResponse({"error": body}, 503, headers)(scope, receive, send)
+    else:
+        await refusal(error, new_id(), 503, headers)(scope, receive, send)
