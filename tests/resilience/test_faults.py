@@ -12,7 +12,7 @@ from tests.fixtures.server import free_port
 from tests.resilience.faults import FAULTS, PASSWORD, House, house, suffer
 
 #: What callers may be told while something is broken.
-CODES = {"ok", "SEARCH_UNAVAILABLE", "ATTRIBUTION_FAILED"}
+CODES = {"ok", "SEARCH_UNAVAILABLE", "ATTRIBUTION_FAILED", "RATE_LIMITED"}
 #: Marks of what must not be seen: in questions and texts, and in settings.
 QUESTION, SECRET = "markedquestion", "marked-secret-value"
 ASK = "query($q: String!) { retrieve(input: {query: $q, spaceKey: %s}) { attributionId } }"

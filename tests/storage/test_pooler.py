@@ -27,7 +27,8 @@ from app.ingestion.embedding import EmbeddingWorker
 from app.storage.engine import Database
 from app.storage.polling import Poller
 from app.storage.role import check_role
-from tests.fixtures.server import free_port
+from tests.fixtures.owner import database_beside
+from tests.fixtures.server import LiveServer, free_port
 from tests.fixtures.store import World, make_world
 
 #: Fewer than clients: they are bound to meet on one.
@@ -55,7 +56,7 @@ async def _running(place: Path, data: Path) -> AsyncIterator[str]:
     port, owner = free_port(), data.stat()
     (place / "users").write_text('"muniment_app" ""\n')
     (place / "pgbouncer.ini").write_text(
-        "[databases]\nmuniment = host=/proc/self/cwd port=5432 dbname=muniment\n"
+        "[databases]\n* = host=/proc/self/cwd port=5432\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
         f"auth_file = {place}/users\npool_mode = transaction\ndefault_pool_size = {SERVERS}\nmax_client_conn = 200\n"
     )
@@ -183,3 +184,32 @@ async def test_writes_are_heard_of_by_asking(there: World) -> None:
 
 async def test_the_start_looks_through_it(pooler: str) -> None:
     await check_role(pooler, pooled=True)
+
+
+async def test_a_server_behind_it(pooler: str, owner_url: str, tmp_path: Path) -> None:
+    """The settings reach every part: nothing of a server's own work fails either. On a database of its own, since it
+    chains whatever waits, with its own keys."""
+    async with database_beside(owner_url) as beside:
+        name = beside.url.partition("@/")[2].partition("?")[0]
+        options = {
+            "MUNIMENT_DATABASE_URL": pooler.replace("+asyncpg", "").rpartition("/")[0] + f"/{name}",
+            "MUNIMENT_MIGRATION_DATABASE_URL": beside.owner_url.replace("+asyncpg", ""),
+            "MUNIMENT_DATABASE_POOLER": "transaction",
+        }
+        await asyncio.to_thread(_serve, LiveServer(tmp_path / "home", options=options), tmp_path / "handbook")
+
+
+def _serve(server: LiveServer, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "refunds.md").write_text("# Refunds\n\nRefunds are authorised by tier two agents.\n")
+    done = server.run("ingest", str(folder), "--space", "pooled")
+    assert done.returncode == 0, done.stderr
+    server.start("--no-demo")
+    try:
+        query = '{ retrieve(input: {query: "refunds", spaceKey: "pooled"}) { passages { text } } }'
+        for _ in range(10):
+            assert server.ask(query, token=server.token)["data"]["retrieve"]["passages"]
+    finally:
+        assert server.stop() == 0
+    troubles = [line for line in server.log.splitlines() if '"level": "error"' in line or '"level": "warning"' in line]
+    assert troubles == []
