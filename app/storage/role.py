@@ -60,7 +60,9 @@ def refusal(error: BaseException) -> str:
     state = getattr(original, "sqlstate", None) or getattr(cause, "sqlstate", None) or ""
     if state in _REFUSED:
         return f"the database server {_REFUSED[state]}"
-    return f"the database cannot be reached ({type(cause or original).__name__})"
+    # The operating system's own words: an address, or a path, and why.
+    system = next((item for item in (original, cause) if isinstance(item, OSError) and str(item)), None)
+    return f"the database cannot be reached ({system or type(cause or original).__name__})"
 
 
 async def _ask(url: str, pooled: bool) -> AnyRow:
