@@ -19,6 +19,7 @@ from schema.queries.facts import FactQueries
 from schema.queries.gateway import GatewayQueries
 from schema.queries.grants import GrantQueries
 from schema.queries.impact import ImpactQueries
+from schema.queries.listings import ListingQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.proofs import ProofQueries
 from schema.queries.retrieval import RetrievalQueries
@@ -43,6 +44,7 @@ class Query(
     ImpactQueries,
     GrantQueries,
     CredentialQueries,
+    ListingQueries,
 ):
     pass
 

@@ -11,7 +11,7 @@ from app.domain.canonical import canonical
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import Principal, parse_id
-from app.evidence.sight import Sight, shown
+from app.evidence.sight import Sight, may_see, shown
 from app.providers.ids import new_id
 from app.storage import evidence, memories, queue
 from app.storage.engine import Database, Session
@@ -63,7 +63,7 @@ async def seen_record(session: Session, principal: Principal, id: str, field: st
     """The same within a session, with all that the record names: not to be shown as it is (`shown_of`)."""
     key = parse_id(id)
     row = None if key is None else await evidence.find_record(session, key)
-    if row is None or (row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row)):
+    if not await may_see(session, principal, row):
         raise not_found(field)
     return attribution_of(row)
 
@@ -138,21 +138,23 @@ async def find_delivery(session: Session, named: str) -> Attribution | None:
 
 async def find_visible_delivery(session: Session, principal: Principal, named: str, field: str) -> Attribution:
     """The same, for who may see it. ATTRIBUTION_NOT_FOUND, with the input's `field`, for anyone else."""
-    row = await _delivery(session, named)
-    if row is None or not (await Sight.of(session, principal)).sees(row):
+    row = await _delivery(session, named, principal)
+    if not await may_see(session, principal, row):
         raise not_found(field)
     return attribution_of(row)
 
 
-async def _delivery(session: Session, named: str) -> Any | None:
+async def _delivery(session: Session, named: str, reader: Principal | None = None) -> Any | None:
+    """What is not the reader's own is looked for in both ways, as what does not exist is."""
     if len(named) > MAX_REQUEST_ID or not is_text(named):
         return None
     key = parse_id(named)
     rows = list(await evidence.find_request(session, named if key is None else str(key), MAX_RECORDS))
     delivery = next((row for row in rows if row.category == DELIVERY_CATEGORY), None)
-    if delivery is None and key is not None:
+    foreign = delivery is not None and reader is not None and delivery.user_id != reader.id
+    if key is not None and (delivery is None or foreign):
         row = await evidence.find_record(session, key)
-        delivery = row if row is not None and row.category == DELIVERY_CATEGORY else None
+        delivery = delivery or (row if row is not None and row.category == DELIVERY_CATEGORY else None)
     return delivery
 
 

@@ -13,7 +13,7 @@ from app.domain.evidence_tree import leaf
 from app.domain.merkle import Node, consistency_parts, consistent, fold, included, inclusion_parts, proof, root_nodes
 from app.domain.principal import Principal, parse_id
 from app.evidence.attribution import not_found
-from app.evidence.sight import Sight
+from app.evidence.sight import may_see
 from app.storage import evidence, merkle
 from app.storage.engine import Database, Session
 from app.storage.merkle import StoredCheckpoint
@@ -80,9 +80,7 @@ async def inclusion_proof(
         raise bad_input("name a record by attributionId or by sequence", "attributionId")
     async with database.snapshot(principal.organisation) as session:
         row = await _find(session, attribution_id, sequence)
-        if row is None or row.sequence is None:
-            raise not_found("attributionId" if sequence is None else "sequence")
-        if row.user_id != principal.id and not (await Sight.of(session, principal)).sees(row):
+        if not await may_see(session, principal, row) or row is None or row.sequence is None:
             raise not_found("attributionId" if sequence is None else "sequence")
         leaves = await merkle.size(session)
         if leaves < row.sequence:

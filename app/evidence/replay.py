@@ -37,6 +37,7 @@ from app.evidence.attribution import (
     seen_record,
 )
 from app.evidence.sight import EVERYTHING, Sight, shown
+from app.evidence.trace import lapsed
 from app.providers.keyring import KeyRing
 from app.storage import evidence, movements, traces
 from app.storage import replay as storage
@@ -297,7 +298,10 @@ async def _shown(
         sources={item.source for item in candidates if item.source is not None},
         spaces={item.space for item in candidates if item.source is None},
     )
-    return delivered | {item.item for item in candidates if (item.source or item.space) in standing}
+    gone = await lapsed(session, trace, candidates)
+    return delivered | {
+        item.item for item in candidates if (item.source or item.space) in standing and item.whole not in gone
+    }
 
 
 async def _delivered(session: Session, sight: Sight, record: Mapping[str, Any]) -> frozenset[UUID]:

@@ -64,6 +64,14 @@ class Sight:
 EVERYTHING = Sight(UUID(int=0), True)
 
 
+async def may_see(session: Session, principal: Principal, row: Any | None) -> bool:
+    """Whether the caller may see a record. What is not theirs takes as long as what does not exist."""
+    if row is not None and row.user_id == principal.id:
+        return True
+    sight = await Sight.of(session, principal)
+    return row is not None and sight.sees(row)
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What of some records a caller may see today: sources, memories and lenses."""

@@ -4,7 +4,7 @@ What the viewer may not search today is left out without a count, whoever they a
 an auditor of the whole organisation sees it all. So an item that they may not know of is told like one that is not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -119,12 +119,26 @@ async def _seen(session: Session, principal: Principal, sight: Sight, row: Any) 
         )
         admitted = principal.allowed_providers
         seen = {id for id, provider in standing.items() if provider is None or admitted is None or provider in admitted}
+        gone = await lapsed(session, trace, trace.candidates)
         trace = replace(
             trace,
-            candidates=_renumbered([item for item in trace.candidates if (item.source or item.space) in seen]),
+            candidates=_renumbered(
+                [item for item in trace.candidates if (item.source or item.space) in seen and item.whole not in gone]
+            ),
             near_misses=tuple(item for item in trace.near_misses if item.source in seen),
         )
     return SeenTrace(row.id, row.request_id, row.attribution_id, row.issued_at, trace)
+
+
+async def lapsed(session: Session, trace: Trace | None, candidates: Iterable[Traced]) -> frozenset[UUID]:
+    """The memories of groups to which the subject of a retrieval does not belong today: old clocks never widen
+    access."""
+    theirs = {item.whole for item in candidates if item.kind is Kind.GROUP_MEMORY}
+    if not theirs:
+        return frozenset()
+    scope = None if trace is None else trace.facts.get("scope")
+    subject = None if scope is None or scope["subject"] is None else UUID(scope["subject"])
+    return frozenset(theirs - await traces.shared(session, subject, theirs))
 
 
 def _renumbered(candidates: Sequence[Traced]) -> tuple[Traced, ...]:

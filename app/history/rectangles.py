@@ -12,7 +12,7 @@ from app.domain.errors import Code, MunimentError
 from app.domain.memory import MemoryFacts
 from app.domain.principal import Permission, Principal, parse_id
 from app.domain.temporal import Period
-from app.identity.spaces import permitted
+from app.identity.spaces import NOWHERE, permitted
 from app.storage import facts as stored
 from app.storage.documents import VERSIONS as DOCUMENTS
 from app.storage.engine import Database, Session
@@ -57,10 +57,11 @@ async def history(
     fact = parse_id(id)
     async with database.snapshot(principal.organisation) as session:
         found = None if fact is None else await stored.find_fact(session, fact)
+        needed = Permission.ADMIN if found is not None and found.kind == Kind.GRANT else Permission.READ
+        space = NOWHERE if found is None else found.space_id
+        await permitted(session, principal, needed, space_id=space, missing=_not_found())
         if fact is None or found is None:
             raise _not_found()
-        needed = Permission.ADMIN if found.kind == Kind.GRANT else Permission.READ
-        await permitted(session, principal, needed, space_id=found.space_id, missing=_not_found())
         return await _versions(session, Kind(found.kind), fact, known_at, after, limit)
 
 

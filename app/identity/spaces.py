@@ -9,6 +9,9 @@ from app.domain.principal import Permission, Principal, parse_id
 from app.storage import permissions
 from app.storage.engine import Session
 
+#: The space of what does not exist. It is asked for like any other, so that the time of an answer tells nothing.
+NOWHERE = UUID(int=0)
+
 
 def space_not_found(field: str = "spaceId") -> MunimentError:
     return MunimentError(Code.SPACE_NOT_FOUND, "no such space", field)
@@ -75,13 +78,12 @@ def _names(space_id: str | None, space_key: str | None, field: str) -> tuple[UUI
 async def permitted(
     session: Session,
     principal: Principal,
-    permission: Permission,
-    *,
+    *anyof: Permission,
     space_id: UUID | None = None,
     key_path: str | None = None,
     missing: MunimentError | None = None,
 ) -> UUID:
-    """The same for a space that is already known by its id or key path.
+    """The same for a space that is already known by its id or key path; one of the permissions is enough.
 
     `missing` is raised where the caller may not even see the space: what is kept in it is then not there for them.
     """
@@ -90,8 +92,8 @@ async def permitted(
     )
     if row is None or not (row.permissions or row.owner_id == principal.id):
         raise missing or space_not_found()
-    if permission.value not in row.permissions and row.owner_id != principal.id:
-        raise MunimentError(Code.FORBIDDEN, f"this needs {permission.value} on the space")
+    if not {permission.value for permission in anyof} & set(row.permissions) and row.owner_id != principal.id:
+        raise MunimentError(Code.FORBIDDEN, f"this needs {' or '.join(anyof)} on the space")
     found: UUID = row.id
     return found
 

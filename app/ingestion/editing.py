@@ -14,7 +14,7 @@ from app.domain.memory import TransformType
 from app.domain.principal import Permission, Principal, parse_id
 from app.domain.temporal import ALWAYS, Period, Retract, Timeline, applied, clip, update_fact
 from app.identity.once import Outcome, check_client_key, done, once
-from app.identity.spaces import permitted
+from app.identity.spaces import NOWHERE, permitted
 from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
@@ -122,11 +122,10 @@ class Editor:
         for _ in range(ATTEMPTS):
             async with self.database.snapshot(principal.organisation) as session:
                 place = None if document is None else await reading.document_place(session, document)
+                space = NOWHERE if place is None else place.space_id
+                await permitted(session, principal, Permission.WRITE, space_id=space, missing=document_not_found())
                 if document is None or place is None:
                     raise document_not_found()
-                await permitted(
-                    session, principal, Permission.WRITE, space_id=place.space_id, missing=document_not_found()
-                )
                 made = await done(session, principal, client_key, call)
                 if made is not None:
                     return document, parse_instant(made["knownAt"])
@@ -181,9 +180,10 @@ async def read_document(
     document = parse_id(id)
     async with database.snapshot(principal.organisation) as session:
         place = None if document is None else await reading.document_place(session, document)
+        space = NOWHERE if place is None else place.space_id
+        await permitted(session, principal, Permission.READ, space_id=space, missing=document_not_found())
         if document is None or place is None:
             raise document_not_found()
-        await permitted(session, principal, Permission.READ, space_id=place.space_id, missing=document_not_found())
         return await reading.document_at(session, document, *await reading.point(session, as_of, known_at))
 
 

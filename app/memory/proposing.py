@@ -5,15 +5,18 @@ from uuid import UUID
 
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant, parse_instant
-from app.domain.principal import Permission, Principal
+from app.domain.principal import Permission, Principal, parse_id
 from app.domain.temporal import Assert, Period, applied, at
 from app.identity.once import Outcome, check_client_key, once
+from app.identity.spaces import named_visible, permitted
 from app.memory.resolve import Named, known_memory, resolve_owner
 from app.memory.revision import Changes
 from app.memory.writing import Writer
 from app.providers.ids import new_id
 from app.storage import memories, proposals
+from app.storage.engine import Database, WriteSession
 from app.storage.memories import VERSIONS, Listed, owner_columns
+from app.storage.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ class Proposals:
         return UUID(made["id"]), made["revision"]
 
     async def accept(self, principal: Principal, id: str, revision: int, client_key: str | None = None) -> Listed:
-        """From now on the proposed revision is what holds. Accepting it again changes nothing."""
+        """From now on the proposed revision is what holds. Accepting it again changes nothing. CONFLICT for one that
+        was rejected, or that a newer revision has overtaken."""
         check_client_key(client_key)
         async with self.writer.database.snapshot(principal.organisation) as read:
             memory, _ = await known_memory(read, principal, id, Permission.ADMIN)
@@ -67,6 +71,7 @@ class Proposals:
             memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
 
             async def work() -> Outcome:
+                await _acceptable(session, memory, revision)
                 accepted_at = await proposals.accept(session, memory, revision, principal.id)
                 if accepted_at == session.stamp:
                     before = (await VERSIONS.believed(session, [memory]))[memory]
@@ -82,3 +87,58 @@ class Proposals:
             made = await once(session, principal, client_key, call, work)
             accepted_at = parse_instant(made["acceptedAt"])
             return await self.writer.read(session, memory, accepted_at, accepted_at)
+
+    async def reject(self, principal: Principal, id: str, revision: int, client_key: str | None = None) -> Proposal:
+        """Turn a proposal down for good. Rejecting it again changes nothing; CONFLICT for one that was accepted."""
+        check_client_key(client_key)
+        async with self.writer.database.write(principal.organisation) as session:
+            memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
+
+            async def work() -> Outcome:
+                found = await proposals.standing(session, memory, revision)
+                if found is None:
+                    raise MunimentError(Code.NOT_FOUND, "no such proposal", "revision")
+                if found.accepted_at is not None:
+                    raise MunimentError(Code.CONFLICT, "the proposal was accepted", "revision")
+                await proposals.reject(session, memory, revision, principal.id)
+                return Outcome({})
+
+            call = {"reject": str(memory), "revision": revision}
+            await once(session, principal, client_key, call, work)
+            [made] = await proposals.listed(
+                session, owner.space_id, memory=memory, pending=False, after=(memory, revision - 1), limit=1
+            )
+        return made
+
+
+async def list_proposals(
+    database: Database,
+    principal: Principal,
+    *,
+    space_id: str | None,
+    space_key: str | None,
+    memory_id: str | None,
+    pending: bool,
+    after: tuple[UUID, int],
+    limit: int,
+) -> list[Proposal]:
+    """The proposals of a space's own and its groups' memories, for who may propose or accept there."""
+    async with database.snapshot(principal.organisation) as session:
+        space = await named_visible(session, principal, space_id=space_id, space_key=space_key)
+        await permitted(session, principal, Permission.ADMIN, Permission.MEMORY_WRITE, space_id=space)
+        memory = None if memory_id is None else parse_id(memory_id)
+        if memory_id is not None and memory is None:
+            return []
+        return await proposals.listed(session, space, memory=memory, pending=pending, after=after, limit=limit)
+
+
+async def _acceptable(session: WriteSession, memory: UUID, revision: int) -> None:
+    found = await proposals.standing(session, memory, revision)
+    if found is None:
+        raise MunimentError(Code.NOT_FOUND, "no such proposal", "revision")
+    if found.accepted_at is not None:
+        return
+    if found.rejected_at is not None:
+        raise MunimentError(Code.CONFLICT, "the proposal was rejected", "revision")
+    if found.newest is not None and found.newest > revision:
+        raise MunimentError(Code.CONFLICT, "a newer revision was accepted: propose this anew", "revision")

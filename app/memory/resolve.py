@@ -6,7 +6,7 @@ from uuid import UUID
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.memory import Owner
 from app.domain.principal import Permission, Principal, parse_id
-from app.identity.spaces import nearest_first, permitted
+from app.identity.spaces import NOWHERE, nearest_first, permitted
 from app.identity.tree import named_or_new_space
 from app.memory.people import ensure_subject, group_named, group_not_found, subject_named
 from app.storage import memories
@@ -62,9 +62,10 @@ async def known_memory(session: Session, principal: Principal, id: str, permissi
     """NOT_FOUND when it is unknown, malformed, or in a space that the caller may not see."""
     memory = parse_id(id)
     owner = None if memory is None else await memories.find_owner(session, memory)
+    space = NOWHERE if owner is None else owner.space_id
+    await permitted(session, principal, permission, space_id=space, missing=memory_not_found())
     if memory is None or owner is None:
         raise memory_not_found()
-    await permitted(session, principal, permission, space_id=owner.space_id, missing=memory_not_found())
     return memory, owner
 
 

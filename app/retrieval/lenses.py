@@ -12,7 +12,7 @@ from app.domain.lens import Lens
 from app.domain.principal import Permission, Principal, parse_id
 from app.domain.space_tree import check_name
 from app.identity.once import Outcome, check_client_key, once
-from app.identity.spaces import named_space, permitted, space_not_found, visible
+from app.identity.spaces import NOWHERE, named_space, permitted, space_not_found, visible
 from app.providers.ids import new_id
 from app.retrieval.request import MAX_TAG, SOURCE_KINDS, clean
 from app.storage import lenses, permissions, reading
@@ -189,7 +189,8 @@ async def _known(session: Session, principal: Principal, id: str) -> tuple[UUID,
     """Unknown, malformed and invisible are one answer."""
     lens = parse_id(id)
     home = None if lens is None else await lenses.home(session, lens)
-    if lens is None or home is None or not await visible(session, principal, home.space_id):
+    seen = await visible(session, principal, NOWHERE if home is None else home.space_id)
+    if lens is None or home is None or not seen:
         raise lens_not_found()
     return lens, home
 

@@ -8,11 +8,7 @@ from sqlalchemy import text
 
 from app.domain.principal import Permission
 from app.storage.engine import Session
-from app.storage.scope import believed_now, tenant, valid
-
-# The greater of the database's now and the organisation's clock: what was taken back is gone at once, also where the
-# clock runs ahead of the wall's.
-_TODAY = f"(SELECT greatest(now(), c.system_at) FROM organisation_clocks c WHERE {tenant('c')})"
+from app.storage.scope import TODAY, believed_now, tenant, valid
 
 
 def reaches(grant: str, path: str, *, today: bool = True) -> str:
@@ -33,7 +29,7 @@ def stands(key: str) -> str:
 def held(grant: str, path: str) -> str:
     """A grant of today that gives the caller its permission on a space of that path."""
     return (
-        f"{believed_now(grant)} AND {valid(grant, _TODAY)} AND {grant}.space_id = ANY({path}) "
+        f"{believed_now(grant)} AND {valid(grant, TODAY)} AND {grant}.space_id = ANY({path}) "
         f"AND {grant}.principal_id = ANY(CAST(:principals AS uuid[])) AND {reaches(grant, path)}"
     )
 

@@ -114,3 +114,49 @@ async def document_place(session: Session, document: UUID) -> DocumentPlace | No
     """Where a document belongs; None when it is unknown or its source is gone."""
     row = await session.row(_PLACE, {"organisation": session.organisation, "document": document})
     return None if row is None else DocumentPlace(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document in the list of its source: the version that held then, without its text."""
+
+    document_id: UUID
+    version_id: UUID
+    external_id: str
+    title: str
+    content_sha256: bytes
+    mime: str
+    url: str | None
+    tags: list[str]
+    valid_from: datetime | None
+    valid_to: datetime | None
+    system_from: datetime
+    system_to: datetime | None
+
+
+_ENTRIES = text(
+    f"""
+    SELECT v.document_id, v.id, v.external_id, v.title, v.content_sha256, v.mime, v.url, v.tags, v.valid_from,
+        v.valid_to, v.system_from, v.system_to
+    FROM document_versions v WHERE {known("v")} AND {valid("v")} AND v.source_id = :source AND v.document_id > :after
+    ORDER BY v.document_id LIMIT :limit
+    """
+)
+
+
+async def entries(
+    session: Session, source: UUID, valid_at: datetime, known_at: datetime, *, after: UUID, limit: int
+) -> list[Entry]:
+    """The documents of a source that were believed to hold then, by id."""
+    rows = await session.rows(
+        _ENTRIES,
+        {
+            "organisation": session.organisation,
+            "source": source,
+            "valid_at": valid_at,
+            "known_at": known_at,
+            "after": after,
+            "limit": limit,
+        },
+    )
+    return [Entry(*row) for row in rows]

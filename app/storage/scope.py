@@ -74,6 +74,11 @@ def valid_within(alias: str) -> str:
     )
 
 
+#: The greater of the database's now and the organisation's clock: what was taken back is gone at once, also where the
+#: clock runs ahead of the wall's.
+TODAY = f"(SELECT greatest(now(), k.system_at) FROM organisation_clocks k WHERE {tenant('k')})"
+
+
 def visible(alias: str, present: bool) -> str:
     """On both clocks, for rows that are reached by their key."""
     return f"{believed_now(alias) if present else known(alias)} AND {valid(alias)}"

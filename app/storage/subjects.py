@@ -114,6 +114,28 @@ async def create_group(session: WriteSession, group: Group) -> None:
     )
 
 
+_SUBJECTS = text(
+    f'SELECT s.external_id FROM subjects s WHERE {tenant("s")} AND s.space_id = :space AND s.external_id COLLATE "C" '
+    '> :after ORDER BY s.external_id COLLATE "C" LIMIT :limit'
+)
+_GROUPS = text(
+    f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.space_id = :space "
+    'AND g.key COLLATE "C" > :after ORDER BY g.key COLLATE "C" LIMIT :limit'
+)
+
+
+async def listed_subjects(session: Session, space: UUID, after: str, limit: int) -> list[str]:
+    """The names of a space's subjects, in the order of their bytes."""
+    named = {"organisation": session.organisation, "space": space, "after": after, "limit": limit}
+    return [row.external_id for row in await session.rows(_SUBJECTS, named)]
+
+
+async def listed_groups(session: Session, space: UUID, after: str, limit: int) -> list[Group]:
+    """A space's groups, by key."""
+    named = {"organisation": session.organisation, "space": space, "after": after, "limit": limit}
+    return [Group(*row) for row in await session.rows(_GROUPS, named)]
+
+
 def _may_search(space: str) -> str:
     """The caller may search in a space today: their own, or one of nobody's that they were granted it in or above."""
     return (
@@ -166,7 +188,7 @@ async def reachable(
     return [Reachable(Subject(*row[:4]), list(row.groups)) for row in rows]
 
 
-_OF = "IN (SELECT m.id FROM memories m WHERE m.organisation_id = :organisation AND m.subject_id = :subject)"
+_OF = f"IN (SELECT m.id FROM memories m WHERE {tenant('m')} AND m.subject_id = :subject)"
 _FORGET = [
     text(f"DELETE FROM memory_embeddings f WHERE {tenant('f')} AND f.memory_id {_OF}"),
     text(f"DELETE FROM memory_accesses f WHERE {tenant('f')} AND f.memory_id {_OF}"),

@@ -11,7 +11,7 @@ from app.domain.errors import Code, MunimentError
 from app.storage.engine import Session
 from app.storage.failures import LATER
 from app.storage.queue import ENQUEUE
-from app.storage.scope import believed_now, tenant
+from app.storage.scope import TODAY, believed_now, tenant, valid
 
 _STORE = text(
     f"WITH event AS ({ENQUEUE}) INSERT INTO retrieval_traces "
@@ -79,3 +79,18 @@ async def standing(
         },
     )
     return {row.id: row.provider for row in rows}
+
+
+_SHARED = text(
+    f"""
+    SELECT m.id FROM memories m WHERE {tenant("m")} AND m.id = ANY(CAST(:memories AS uuid[])) AND EXISTS (
+        SELECT FROM memberships t WHERE {believed_now("t")} AND {valid("t", TODAY)} AND t.verified
+        AND t.group_id = m.group_id AND t.subject_id = CAST(:subject AS uuid))
+    """
+)
+
+
+async def shared(session: Session, subject: UUID | None, memories: Collection[UUID]) -> frozenset[UUID]:
+    """Of some memories those of groups to which a subject belongs today, verified."""
+    named = {"organisation": session.organisation, "subject": subject, "memories": list(memories)}
+    return frozenset(row.id for row in await session.rows(_SHARED, named))

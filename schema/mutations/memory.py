@@ -21,7 +21,7 @@ from schema.inputs.memory import (
 from schema.permissions import Where, needs
 from schema.scalars import Instant
 from schema.types.memory import Memory
-from schema.types.people import ForgottenSubject, Group, GroupMembership, MemoryProposal, Subject
+from schema.types.people import ForgottenSubject, Group, GroupMembership, MemoryProposal, ProposedRevision, Subject
 
 MemoryId = Annotated[strawberry.ID, strawberry.argument(description="Id of the memory.")]
 Different = Annotated[MemoryChanges, strawberry.argument(description="What is to be different.")]
@@ -147,7 +147,10 @@ class MemoryMutations:
         return MemoryProposal(memory_id=strawberry.ID(str(id)), revision=revision)
 
     @needs(Permission.ADMIN, where=Where.ITEM)
-    @strawberry.mutation(description="Accept a proposed revision: from now on it is the one that holds.")
+    @strawberry.mutation(
+        description="Accept a proposed revision: from now on it is the one that holds. CONFLICT for one "
+        "that was rejected, or that a newer revision has overtaken."
+    )
     async def accept_memory(
         self,
         info: Info,
@@ -157,6 +160,18 @@ class MemoryMutations:
     ) -> Memory:
         services, principal = info.context.services, info.context.principal
         return Memory.of(await services.proposals.accept(principal, str(memory_id), revision, client_key))
+
+    @needs(Permission.ADMIN, where=Where.ITEM)
+    @strawberry.mutation(description="Turn a proposed revision down, for good. CONFLICT for one that was accepted.")
+    async def reject_memory(
+        self,
+        info: Info,
+        memory_id: MemoryId,
+        revision: Annotated[int, strawberry.argument(description="The proposed revision.")],
+        client_key: ClientKey = None,
+    ) -> ProposedRevision:
+        services, principal = info.context.services, info.context.principal
+        return ProposedRevision.of(await services.proposals.reject(principal, str(memory_id), revision, client_key))
 
     @needs(Permission.MEMORY_WRITE)
     @strawberry.mutation(description="Make a subject. The same again is the same subject.")

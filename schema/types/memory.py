@@ -6,7 +6,7 @@ import strawberry
 
 from app.history.rectangles import Rectangle
 from app.storage.memories import Listed
-from app.storage.reading import StoredDocument
+from app.storage.reading import Entry, StoredDocument
 from schema.scalars import JSON, Instant
 from schema.types.enums import FactKind
 
@@ -97,6 +97,39 @@ class Document:
             valid_to=item.valid_to,
             system_from=item.system_from,
             system_to=item.system_to,
+        )
+
+
+@strawberry.type(description="A document in the list of its source, as it was believed at one point of both clocks.")
+class DocumentEntry:
+    id: strawberry.ID = strawberry.field(description="Id of the document; stays through every change.")
+    version_id: strawberry.ID = strawberry.field(description="Id of this version.")
+    external_id: str = strawberry.field(description="Its name at the source, such as a path.")
+    title: str = strawberry.field(description="Its title.")
+    content_sha256: str = strawberry.field(description="SHA-256 of the text.")
+    mime: str = strawberry.field(description="What it was read as.")
+    url: str | None = strawberry.field(description="Link to the original.")
+    tags: list[str] = strawberry.field(description="Its tags.")
+    valid_from: Instant | None = strawberry.field(description="Since when it holds; null: always.")
+    valid_to: Instant | None = strawberry.field(description="Until when it holds; null: no end is known.")
+    system_from: Instant = strawberry.field(description="Since when it is believed.")
+    system_to: Instant | None = strawberry.field(description="Until when it was believed; null: it still is.")
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        return cls(
+            id=strawberry.ID(str(entry.document_id)),
+            version_id=strawberry.ID(str(entry.version_id)),
+            external_id=entry.external_id,
+            title=entry.title,
+            content_sha256=entry.content_sha256.hex(),
+            mime=entry.mime,
+            url=entry.url,
+            tags=entry.tags,
+            valid_from=entry.valid_from,
+            valid_to=entry.valid_to,
+            system_from=entry.system_from,
+            system_to=entry.system_to,
         )
 
 

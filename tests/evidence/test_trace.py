@@ -18,6 +18,8 @@ from app.memory.revision import Changes
 from app.storage.scope import believed_now
 from tests.evidence.test_attribution import MALFORMED, refusal
 from tests.fixtures.store import make_world
+from tests.memory.conftest import Memories
+from tests.schema.conftest import Api, connect
 
 
 @pytest.fixture
@@ -235,3 +237,32 @@ async def test_after_erasure(shelf):
     assert (await refusal(see(shelf, answer)))[0] is Code.NOT_FOUND
     assert (await refusal(why(shelf, answer, uuid4())))[0] is Code.NOT_FOUND
     assert (await find(shelf.parts.database, shelf.principal, str(answer.attribution_id))).id == answer.attribution_id
+
+
+# Groups
+
+
+async def test_a_memory_of_a_group_that_the_subject_has_left(world, parts):
+    """Old clocks never widen access: who asked may not look into what they were given as a member."""
+    async with connect(parts) as http:
+        memory = Memories(Api(world, http))
+        await memory.group("team")
+        await memory.remember("The refunds of ada.", subjectId="ada")
+        await memory.remember("The refunds of the team.", groupKey="team")
+        await memory.member("team", "ada")
+        reader = await world.add_person("reader", (world.project, Permission.SEARCH))
+        answer = await world.ask("refunds", by=reader, subject_id="ada")
+        [given] = answer.group_memories
+        item = given.candidate.id
+        assert (await why(world, answer, item, reader)).outcome is Outcome.DELIVERED
+        everything = (await see(world, answer, reader)).trace.candidates
+        await memory.member("team", "ada", verified=False)
+        left = (await see(world, answer, reader)).trace.candidates
+        assert {one.item for one in everything} - {one.item for one in left} == {item}
+        assert await why(world, answer, item, reader) == await why(world, answer, uuid4(), reader)
+        await memory.member("team", "ada", member=False)
+        assert await why(world, answer, item, reader) == await why(world, answer, uuid4(), reader)
+        auditor = await world.add_person("auditor", (world.root, Permission.AUDIT_READ))
+        assert (await why(world, answer, item, auditor)).outcome is Outcome.DELIVERED
+        await memory.member("team", "ada")
+        assert (await see(world, answer, reader)).trace.candidates == everything

@@ -8,6 +8,12 @@ from tests.memory.conftest import ACCEPT, PROPOSE, Memories
 
 RECORD = "query($id: ID!) { attribution(id: $id) { record } }"
 
+_PROPOSAL = "memoryId revision state changes proposedBy proposedAt decidedBy decidedAt"
+REJECT = f"mutation($id: ID!, $r: Int!) {{ rejectMemory(memoryId: $id, revision: $r) {{ {_PROPOSAL} }} }}"
+PROPOSALS = f"""query($space: String, $memoryId: ID, $pending: Boolean! = true, $first: Int, $after: String) {{
+    proposals(spaceKey: $space, memoryId: $memoryId, pending: $pending, first: $first, after: $after) {{
+    edges {{ node {{ {_PROPOSAL} }} }} pageInfo {{ hasNextPage endCursor }} }} }}"""
+
 
 async def propose(memory: Memories, **given: object) -> tuple[str, int]:
     made = (await memory.api.data(PROPOSE, given))["proposeMemory"]
@@ -117,3 +123,72 @@ async def test_who_may_write_may_propose_and_who_administers_accepts(memory: Mem
     admin = await memory.person("admin", "project", Permission.ADMIN)
     assert (await memory.data(ACCEPT, {"id": id, "r": revision}, admin))["text"] == "x"
     assert (await memory.refusal(PROPOSE, {"id": id, "c": {"text": "y"}}, admin))[0] == "FORBIDDEN"
+
+
+# Overtaken, rejected, listed
+
+
+async def states(memory: Memories, by: str | None = None, **given: object) -> dict[tuple[str, int], str]:
+    found = await memory.data(PROPOSALS, {"space": "project", "pending": False, "first": 100, **given}, by)
+    nodes = [edge["node"] for edge in found["edges"]]
+    return {(node["memoryId"], node["revision"]): node["state"] for node in nodes}
+
+
+async def test_an_older_revision_is_not_accepted_after_a_newer_one(memory: Memories) -> None:
+    made = await memory.remember("One.", validFrom=None)
+    id = made["id"]
+    for text in ("Two.", "Three.", "Four."):
+        await propose(memory, id=id, c={"text": text})
+    assert (await accept(memory, id, 3))["text"] == "Three."
+    assert await memory.refusal(ACCEPT, {"id": id, "r": 2}) == ("CONFLICT", "revision")
+    assert await memory.text(id) == "Three."
+    assert (await accept(memory, id, 4))["revision"] == 4
+    # What was accepted stays accepted, and answers as it did.
+    assert (await accept(memory, id, 3))["text"] == "Three."
+    assert await states(memory) == {(id, 2): "OVERTAKEN", (id, 3): "ACCEPTED", (id, 4): "ACCEPTED"}
+
+
+async def test_of_two_that_are_accepted_at_once_the_newer_one_holds(memory: Memories) -> None:
+    made = await memory.remember("One.", validFrom=None)
+    for text in ("Two.", "Three."):
+        await propose(memory, id=made["id"], c={"text": text})
+    await asyncio.gather(*(memory.api.ask(ACCEPT, {"id": made["id"], "r": number}) for number in (2, 3)))
+    assert await memory.text(made["id"]) == "Three."
+
+
+async def test_a_rejected_revision_is_never_accepted(memory: Memories) -> None:
+    made = await memory.remember("One.", validFrom=None)
+    id, revision = await propose(memory, id=made["id"], c={"text": "Two."})
+    turned_down = await memory.data(REJECT, {"id": id, "r": revision}, None)
+    assert (turned_down["state"], turned_down["changes"]) == ("REJECTED", {"text": "Two."})
+    assert turned_down["decidedBy"] == turned_down["proposedBy"] == str(memory.world.principal.id)
+    assert await memory.data(REJECT, {"id": id, "r": revision}, None) == turned_down
+    assert await memory.refusal(ACCEPT, {"id": id, "r": revision}) == ("CONFLICT", "revision")
+    assert await memory.text(id) == "One."
+    assert await memory.refusal(REJECT, {"id": id, "r": 9}) == ("NOT_FOUND", "revision")
+    id, revision = await propose(memory, id=id, c={"text": "Three."})
+    await accept(memory, id, revision)
+    assert await memory.refusal(REJECT, {"id": id, "r": revision}) == ("CONFLICT", "revision")
+
+
+async def test_what_waits_is_listed_for_who_may_propose_or_accept(memory: Memories) -> None:
+    await memory.group("team")
+    first, _ = await propose(memory, space="project", c={"text": "Space."})
+    second, _ = await propose(memory, group="team", c={"text": "Team."})
+    third, _ = await propose(memory, space="project", c={"text": "Decided."})
+    await accept(memory, third, 1)
+    admin = await memory.person("admin", "project", Permission.ADMIN)
+    writer = await memory.person("writer", "project", Permission.MEMORY_WRITE)
+    for by in (None, admin, writer):
+        assert await states(memory, by, pending=True) == {(first, 1): "PENDING", (second, 1): "PENDING"}
+    assert await states(memory, memoryId=second) == {(second, 1): "PENDING"}
+    reader = await memory.person("reader", "project", Permission.READ)
+    assert await memory.refusal(PROPOSALS, {"space": "project"}, reader) == ("FORBIDDEN", None)
+    pages, after = [], None
+    while True:
+        page = await memory.data(PROPOSALS, {"space": "project", "pending": False, "first": 1, "after": after}, None)
+        pages += [edge["node"]["memoryId"] for edge in page["edges"]]
+        after = page["pageInfo"]["endCursor"]
+        if not page["pageInfo"]["hasNextPage"]:
+            break
+    assert pages == sorted([first, second, third])

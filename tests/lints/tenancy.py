@@ -1,0 +1,139 @@
+"""Refuses SQL outside `app/storage`, and tenant tables that are read there without the predicate of `scope.py`.
+
+python -m tests.lints.tenancy [FILE …]
+
+A statement is a string; what it is put together from is followed through the assignments of its own file. In it each
+`table alias` after FROM, JOIN, UPDATE or DELETE FROM needs a call of `scope.py` that names the alias. What reads over
+all organisations on purpose says so: `# every organisation: …` on the line above the statement or on its first.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.storage.tables import metadata
+
+ROOT = Path(__file__).resolve().parents[2]
+STORAGE = ROOT / "app" / "storage"
+#: The only place where the predicates are written.
+SCOPE = STORAGE / "scope.py"
+#: Written before there are tenants, or what the tenants' columns are.
+EXEMPT = {SCOPE, STORAGE / "migration.py", STORAGE / "vector_index.py"}
+#: Functions of `scope.py` that bind an alias to the tenant.
+BINDING = {"tenant", "tenant_checked", "believed_now", "known", "visible", "live", "ended", "closed", "missed"}
+PARDON = "# every organisation:"
+
+_SQL = re.compile(
+    r"\s*(SELECT\s+.+?\s+FROM\s|INSERT\s+INTO\s|UPDATE\s+\w+.*?\sSET\s|DELETE\s+FROM\s|WITH\s+\w+\s+AS\s*\(|TRUNCATE\s"
+    r"|(CREATE|ALTER|DROP)\s+(TABLE|INDEX|ROLE|POLICY)\s)",
+    re.DOTALL,
+)
+_TABLES = "|".join(sorted(metadata.tables, key=len, reverse=True))
+_READ = re.compile(
+    rf"\b(?:FROM|JOIN|UPDATE|,)\s+({_TABLES})\b(?:\s+(?:AS\s+)?(?!SET\b|WHERE\b|ON\b|JOIN\b)(\w+))?", re.IGNORECASE
+)
+_HAND_WRITTEN = re.compile(r"\borganisation_id\s*(=|IS\s+NOT\s+DISTINCT|IN\b)", re.IGNORECASE)
+
+
+class Rendered(ast.NodeVisitor):
+    """Strings of one file, with what they are put together from."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._assigned: dict[str, list[ast.expr]] = defaultdict(list)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._assigned[target.id].append(node.value)
+
+    def text(self, node: ast.AST, deep: int = 0) -> str:
+        """The string, calls of `scope.py` as `⟨alias⟩`, what cannot be followed as nothing."""
+        match node:
+            case ast.Constant(value=str() as value):
+                return value
+            case ast.JoinedStr(values=values):
+                return "".join(self.text(value, deep) for value in values)
+            case ast.FormattedValue(value=value):
+                return self.text(value, deep)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self.text(left, deep) + self.text(right, deep)
+            case ast.IfExp(body=body, orelse=orelse):
+                # Both ways must hold; bound only where both bind.
+                ways = [self.text(way, deep) for way in (body, orelse)]
+                return min(ways, key=lambda way: way.count("⟨")) if all("⟨" in way for way in ways) else "".join(ways)
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in BINDING:
+                return f"⟨{self._alias(first)}⟩"
+            case ast.Call(func=ast.Attribute(attr="join"), args=[ast.GeneratorExp(elt=elt) | ast.ListComp(elt=elt)]):
+                return self.text(elt, deep)
+            case ast.Name(id=name) if deep < 5:
+                return " ".join(dict.fromkeys(self.text(value, deep + 1) for value in self._assigned.get(name, ())))
+        return ""
+
+    def _alias(self, node: ast.expr) -> str:
+        return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
+def _strings(tree: ast.Module) -> Iterator[ast.expr]:
+    """Whole strings, not their pieces; no docstrings."""
+    inner: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            inner.add(id(node.value))
+        if id(node) in inner:
+            inner.update(id(child) for child in ast.walk(node) if child is not node and isinstance(child, ast.Constant))
+        if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in inner:
+            if isinstance(node, ast.JoinedStr):
+                inner.update(id(child) for child in ast.walk(node) if child is not node)
+                yield node
+            elif isinstance(node.value, str):
+                yield node
+
+
+def faults(path: Path, source: str | None = None) -> list[str]:
+    """A sentence for each."""
+    source = path.read_text(encoding="utf-8") if source is None else source
+    tree, lines = ast.parse(source), source.splitlines()
+    rendered = Rendered(tree)
+    found = []
+
+    def fault(node: ast.expr, sentence: str) -> None:
+        above = lines[max(0, node.lineno - 3) : node.lineno]
+        if not any(PARDON in line for line in above):
+            found.append(f"{path.name}:{node.lineno}: {sentence}")
+
+    inside = STORAGE in path.parents
+    for node in _strings(tree):
+        statement = rendered.text(node)
+        if not inside:
+            if _SQL.match(statement):
+                fault(node, "SQL stands in app/storage and nowhere else")
+            continue
+        if path in EXEMPT:
+            continue
+        own = "".join(
+            piece.value for piece in ast.walk(node) if isinstance(piece, ast.Constant) and isinstance(piece.value, str)
+        )
+        if _HAND_WRITTEN.search(own):
+            fault(node, "predicates of the tenant are written in scope.py only")
+        bound = set(re.findall(r"⟨(\w+)⟩", statement))
+        for table, alias in _READ.findall(statement):
+            if alias not in bound:
+                fault(node, f"{table} {alias or '(without an alias)'} is read without the predicate of scope.py")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    paths = [Path(name).resolve() for name in arguments] or sorted(
+        path for folder in ("app", "schema") for path in (ROOT / folder).rglob("*.py")
+    )
+    found = [fault for path in paths for fault in faults(path)]
+    for fault in found:
+        sys.stderr.write(f"{fault}\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
