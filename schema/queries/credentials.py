@@ -7,7 +7,7 @@ import strawberry
 from app.domain.principal import Permission, parse_id
 from app.identity.api_keys import list_api_keys
 from schema.context import Info
-from schema.permissions import needs
+from schema.permissions import Where, needs
 from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.credentials import ApiKey
 
@@ -16,7 +16,7 @@ API_KEYS = "apiKeys"
 
 @strawberry.type
 class CredentialQueries:
-    @needs(Permission.ADMIN)
+    @needs(Permission.ADMIN, where=Where.SEARCHED)
     @strawberry.field(description="The keys of programs whose spaces the caller administers, the oldest first.")
     async def api_keys(
         self,

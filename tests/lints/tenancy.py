@@ -35,6 +35,7 @@ _TABLES = "|".join(sorted(metadata.tables, key=len, reverse=True))
 _READ = re.compile(
     rf"\b(?:FROM|JOIN|UPDATE|,)\s+({_TABLES})\b(?:\s+(?:AS\s+)?(?!SET\b|WHERE\b|ON\b|JOIN\b)(\w+))?", re.IGNORECASE
 )
+_BOUND = re.compile(r"⟨(\w+)⟩")
 _HAND_WRITTEN = re.compile(r"\borganisation_id\s*(=|IS\s+NOT\s+DISTINCT|IN\b)", re.IGNORECASE)
 
 
@@ -43,11 +44,26 @@ class Rendered(ast.NodeVisitor):
 
     def __init__(self, tree: ast.Module) -> None:
         self._assigned: dict[str, list[ast.expr]] = defaultdict(list)
+        #: Functions of the file that bind the alias which they are given first.
+        self._binding = set(BINDING)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self._assigned[target.id].append(node.value)
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        if isinstance(target, ast.Name):
+                            self._assigned[target.id].append(value)
+                case ast.comprehension(target=ast.Name(id=name), iter=source):
+                    self._assigned[name].append(source)
+                case ast.FunctionDef(name=name, args=ast.arguments(args=[first, *_])):
+                    if any(self._binds(call, first.arg) for call in ast.walk(node)):
+                        self._binding.add(name)
+
+    @staticmethod
+    def _binds(node: ast.AST, alias: str) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=given), *_]):
+                return name in BINDING and given == alias
+        return False
 
     def text(self, node: ast.AST, deep: int = 0) -> str:
         """The string, calls of `scope.py` as `⟨alias⟩`, what cannot be followed as nothing."""
@@ -61,16 +77,26 @@ class Rendered(ast.NodeVisitor):
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return self.text(left, deep) + self.text(right, deep)
             case ast.IfExp(body=body, orelse=orelse):
-                # Both ways must hold; bound only where both bind.
-                ways = [self.text(way, deep) for way in (body, orelse)]
-                return min(ways, key=lambda way: way.count("⟨")) if all("⟨" in way for way in ways) else "".join(ways)
-            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in BINDING:
+                return self._every([self.text(way, deep) for way in (body, orelse)])
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in self._binding:
                 return f"⟨{self._alias(first)}⟩"
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return self._every([self.text(element, deep) for element in elements])
+            case ast.Starred(value=value):
+                return self.text(value, deep)
             case ast.Call(func=ast.Attribute(attr="join"), args=[ast.GeneratorExp(elt=elt) | ast.ListComp(elt=elt)]):
                 return self.text(elt, deep)
             case ast.Name(id=name) if deep < 5:
                 return " ".join(dict.fromkeys(self.text(value, deep + 1) for value in self._assigned.get(name, ())))
         return ""
+
+    @staticmethod
+    def _every(ways: list[str]) -> str:
+        """Of alternatives only what all of them bind counts as bound; one that is empty is none."""
+        said = [way for way in ways if way]
+        bound = [set(_BOUND.findall(way)) for way in said]
+        common = set.intersection(*bound) if bound else set()
+        return " ".join(_BOUND.sub("", way) for way in said) + "".join(f"⟨{alias}⟩" for alias in sorted(common))
 
     def _alias(self, node: ast.expr) -> str:
         return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
@@ -118,7 +144,7 @@ def faults(path: Path, source: str | None = None) -> list[str]:
         )
         if _HAND_WRITTEN.search(own):
             fault(node, "predicates of the tenant are written in scope.py only")
-        bound = set(re.findall(r"⟨(\w+)⟩", statement))
+        bound = set(_BOUND.findall(statement))
         for table, alias in _READ.findall(statement):
             if alias not in bound:
                 fault(node, f"{table} {alias or '(without an alias)'} is read without the predicate of scope.py")
