@@ -190,10 +190,8 @@ class _Cutter:
             return
         edges = [block.start for block in section.blocks]
         fitting = [self._fits(block.start, block.end) for block in section.blocks]
-        places = [
-            (cost, [section.start + match.end() for match in pattern.finditer(self.text[section.start : section.end])])
-            for cost, pattern in _BREAKS
-        ]
+        origin, text = section.start, self.text[section.start : section.end]
+        places = [(cost, [origin + match.end() for match in pattern.finditer(text)]) for cost, pattern in _BREAKS]
         while not self._fits(start, end, lead):
             furthest, ideal = self._window(start, end, lead)
             best = min(

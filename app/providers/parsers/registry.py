@@ -4,7 +4,6 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from app.providers.parsers import encodings, pdf, word, workbook
 from app.providers.parsers.blocks import Parsed, Unsupported
@@ -117,20 +116,26 @@ _MARKS = (
 )
 
 
+def _suffix(name: str) -> str:
+    """As `PurePath.suffix`, in lower case; asked several times a document, so without making a path."""
+    last = name.rpartition("/")[2].lower()
+    dot = last.rfind(".")
+    return last[dot:] if 0 < dot < len(last) - 1 else ""
+
+
 def _plain(name: str) -> tuple[str, str | None] | None:
-    path = PurePosixPath(name.lower())
-    return _PLAIN.get(path.suffix) or _NAMES.get(path.name)
+    return _PLAIN.get(_suffix(name)) or _NAMES.get(name.rpartition("/")[2].lower())
 
 
 def supported(name: str) -> bool:
     """Whether a file of this name or path is one that `parse` reads."""
-    suffix = PurePosixPath(name.lower()).suffix
+    suffix = _suffix(name)
     return suffix in _MARKDOWN | _HTML | _PYTHON or suffix in _DOCUMENTS or _plain(name) is not None
 
 
 def largest(name: str) -> int:
     """How many bytes a file of this name may have."""
-    return MAX_DOCUMENT_BYTES if PurePosixPath(name.lower()).suffix in _DOCUMENTS else MAX_TEXT_BYTES
+    return MAX_DOCUMENT_BYTES if _suffix(name) in _DOCUMENTS else MAX_TEXT_BYTES
 
 
 def clean(text: str) -> tuple[str, tuple[str, ...]]:
@@ -183,7 +188,7 @@ def _is_binary(data: bytes) -> bool:
 
 def parse_text(name: str, text: str) -> Parsed:
     """A text that is a text for certain, read as its name says; what has no parser of its own is plain."""
-    suffix = PurePosixPath(name.lower()).suffix
+    suffix = _suffix(name)
     if suffix in _MARKDOWN:
         return parse_markdown(text)
     if suffix in _HTML:
@@ -202,7 +207,7 @@ def parse_text(name: str, text: str) -> Parsed:
 
 def read(name: str, data: bytes) -> Parsed:
     """`parse` in this process, whatever the bytes do to it."""
-    document = _DOCUMENTS.get(PurePosixPath(name.lower()).suffix)
+    document = _DOCUMENTS.get(_suffix(name))
     if document is not None:
         parsed = document(data)
         text, problems = clean(parsed.text)
@@ -221,7 +226,7 @@ def parse(name: str, data: bytes) -> Parsed:
         raise Unsupported(f"{name}: no parser reads this kind of file.")
     if len(data) > largest(name):
         raise Unsupported(f"{name}: It has {len(data)} bytes; the limit is {largest(name)}.")
-    apart = len(data) > _LARGE or PurePosixPath(name.lower()).suffix in _DOCUMENTS
+    apart = len(data) > _LARGE or _suffix(name) in _DOCUMENTS
     try:
         return SHARED.parse(name, data) if apart else read(name, data)
     except Unsupported as error:
