@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from app.domain.document import embedding_text
-from app.domain.replay import Again, Given
+from app.domain.replay import Again, Given, given
 from app.domain.reranking import reorder
 from app.domain.scoring import leg_candidates
 from app.domain.selection import Reason, Selection
@@ -79,25 +79,28 @@ async def again(session: Session, retriever: Retriever, past: Past, *, now: bool
     redacted, texts = redact(*await relate(session, authorised, capped, fetched, parameters))
     selection, _ = budget(redacted, texts, parameters, recalled.tokens)
     delivered = deliver(selection, texts, authorised)
-    return Again(
-        given=(
-            *(
-                Given(
-                    item.candidate.id,
-                    item.candidate.document_id,
-                    item.source.id,
-                    item.content_sha256,
-                    None
-                    if item.candidate.related is None
-                    else (item.candidate.related.to, item.candidate.related.relation.value),
-                )
-                for item in delivered
-            ),
-            *(
-                Given(item.candidate.id, item.candidate.hit.memory_id, None, item.candidate.hit.text_sha256.hex())
-                for item in recalled.delivered
-            ),
+    got = (
+        *(
+            Given(
+                item.candidate.id,
+                item.candidate.document_id,
+                item.source.id,
+                item.content_sha256,
+                None
+                if item.candidate.related is None
+                else (item.candidate.related.to, item.candidate.related.relation.value),
+            )
+            for item in delivered
         ),
+        *(
+            Given(item.candidate.id, item.candidate.hit.memory_id, None, item.candidate.hit.text_sha256.hex())
+            for item in recalled.delivered
+        ),
+    )
+    if past.may_have_skipped_diversity and not now and got != given(past.record):
+        problems.append("mmr")
+    return Again(
+        given=got,
         traced=fates(ranked, selection, delivered, recalled),
         weights={level.value: weight for level, weight in authorised.weights.items()},
         spaces=frozenset(authorised.spaces),

@@ -66,6 +66,12 @@ class Past:
         )
 
     @property
+    def may_have_skipped_diversity(self) -> bool:
+        """Whether a latency budget may have left it out; only a trace tells."""
+        asked = self.record["parameters"]
+        return not self.facts and None not in (asked["latencyBudgetMs"], asked["mmrLambda"])
+
+    @property
     def parameters(self) -> Parameters:
         """Those in effect; a stage that was skipped is off."""
         kept = self.facts.get("parameters") or self.record["parameters"]

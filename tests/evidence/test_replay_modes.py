@@ -42,3 +42,22 @@ async def test_who_holds_the_database_sees_every_record(world: World) -> None:
     )
     assert found.verdict is ReplayVerdict.REPRODUCED
     assert [item.item for item in found.items] == [item.candidate.id for item in answer.passages]
+
+
+async def test_diversity_that_a_latency_budget_left_out(world: World) -> None:
+    """The trace tells that it was; without one it is said that this cannot be known."""
+    await world.write("a.md", ("# Tea\n\nTea is kept in the red tin.", None, None))
+    await world.write("b.md", ("# Tea\n\nTea is kept in the red tin today.", None, None))
+    await world.write("c.md", ("# Pot\n\nA kept pot.", None, None))
+    await world.settle()
+    retriever = replace(world.parts.retriever, traces=False)
+    bare = replace(world, parts=replace(world.parts, retriever=retriever))
+    question = "tea is kept in the red tin"
+    in_full = await bare.ask(question, mmr_lambda=0.0, latency_budget_ms=60_000, top_k=2)
+    for asked in (world, bare):
+        answer = await asked.ask(question, mmr_lambda=0.0, latency_budget_ms=1, top_k=2)
+        assert [item.stage for item in answer.search.degraded_stages] == ["mmr"]
+        assert [item.candidate.id for item in answer.passages] != [item.candidate.id for item in in_full.passages]
+        found = await replayed(asked, answer, question)
+        assert why(found) == (set() if asked is world else {Drift.APPROXIMATE})
+    assert (await replayed(bare, in_full, question)).verdict is ReplayVerdict.REPRODUCED
