@@ -1,4 +1,4 @@
-"""A4 over the API: the whole request is refused with 429, on a socket with an error, at the gateway in its own shape."""
+"""A4 over the API: the whole request is refused with 429, at the gateway in its own shape; and callers take turns."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
