@@ -95,6 +95,10 @@ class Principal:
         """Whose calls are counted together: the key's, else the person's."""
         return self.api_key_id or self.id
 
+    def admits(self, provider: str | None) -> bool:
+        """Whether the credential lets its holder see what came from a provider; None came from none."""
+        return provider is None or self.allowed_providers is None or provider in self.allowed_providers
+
     @property
     def identities(self) -> list[UUID]:
         """Every principal whose grants count for this caller."""

@@ -117,8 +117,7 @@ async def _seen(session: Session, principal: Principal, sight: Sight, row: Any) 
             sources={id for id in sources if id is not None},
             spaces={item.space for item in trace.candidates if item.source is None},
         )
-        admitted = principal.allowed_providers
-        seen = {id for id, provider in standing.items() if provider is None or admitted is None or provider in admitted}
+        seen = {id for id, provider in standing.items() if principal.admits(provider)}
         gone = await lapsed(session, trace, trace.candidates)
         trace = replace(
             trace,

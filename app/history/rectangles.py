@@ -60,7 +60,7 @@ async def history(
         needed = Permission.ADMIN if found is not None and found.kind == Kind.GRANT else Permission.READ
         space = NOWHERE if found is None else found.space_id
         await permitted(session, principal, needed, space_id=space, missing=_not_found())
-        if fact is None or found is None:
+        if fact is None or found is None or not principal.admits(found.provider):
             raise _not_found()
         return await _versions(session, Kind(found.kind), fact, known_at, after, limit)
 

@@ -124,7 +124,7 @@ class Editor:
                 place = None if document is None else await reading.document_place(session, document)
                 space = NOWHERE if place is None else place.space_id
                 await permitted(session, principal, Permission.WRITE, space_id=space, missing=document_not_found())
-                if document is None or place is None:
+                if document is None or place is None or not principal.admits(place.provider):
                     raise document_not_found()
                 made = await done(session, principal, client_key, call)
                 if made is not None:
@@ -182,7 +182,7 @@ async def read_document(
         place = None if document is None else await reading.document_place(session, document)
         space = NOWHERE if place is None else place.space_id
         await permitted(session, principal, Permission.READ, space_id=space, missing=document_not_found())
-        if document is None or place is None:
+        if document is None or place is None or not principal.admits(place.provider):
             raise document_not_found()
         return await reading.document_at(session, document, *await reading.point(session, as_of, known_at))
 

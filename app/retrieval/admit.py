@@ -26,7 +26,7 @@ def admit(
     barred: set[str] = set()
     aside: Counter[tuple[Reason, str, str]] = Counter()
     for id, source in permitted.items():
-        if principal.allowed_providers is not None and source.provider not in principal.allowed_providers:
+        if not principal.admits(source.provider):
             barred.add(source.provider)
         elif not _wanted(source, parameters, lens):
             aside[Reason.CALLER_FILTER, source.provider, source.kind] += 1

@@ -98,7 +98,7 @@ async def document_from(session: Session, document: UUID, period: Period, known_
 
 
 _PLACE = text(
-    "SELECT d.source_id, d.external_key, o.space_id FROM documents d "
+    "SELECT d.source_id, d.external_key, o.space_id, o.provider FROM documents d "
     f"JOIN sources o ON {believed_now('o')} AND o.id = d.source_id WHERE {tenant('d')} AND d.id = :document"
 )
 
@@ -108,6 +108,7 @@ class DocumentPlace:
     source_id: UUID
     external_key: str
     space_id: UUID
+    provider: str
 
 
 async def document_place(session: Session, document: UUID) -> DocumentPlace | None:

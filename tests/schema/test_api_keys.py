@@ -258,6 +258,22 @@ async def test_memories_and_subjects_are_narrowed_too(api: Api) -> None:
     assert await refused(api, read, {"id": inside["remember"]["id"]}, only["secret"]) == "FORBIDDEN"
 
 
+async def test_providers_narrow_what_is_read_and_written_too(api: Api) -> None:
+    await api.world.write("a.md", ("A lantern is lit.", None, None))
+    ask = '{ retrieve(input: {query: "lantern", spaceKey: "project"}) { passages { documentId } } }'
+    document = {"id": (await api.data(ask))["retrieve"]["passages"][0]["documentId"]}
+    read = "query($id: ID!) { document(id: $id) { id } }"
+    past = "query($id: ID!) { history(id: $id) { edges { cursor } } }"
+    retract = "mutation($id: ID!) { retractDocument(id: $id) }"
+    actions = [permission.value for permission in (Permission.READ, Permission.WRITE, Permission.SEARCH)]
+    admitted = (await create(api, actions=actions, allowedProviders=["filesystem"]))["secret"]
+    others = (await create(api, actions=actions, allowedProviders=["git"]))["secret"]
+    for query in (read, past, retract):
+        assert await refused(api, query, document, others) == "NOT_FOUND"
+    for query in (read, past, retract):
+        assert await api.data(query, document, token=admitted)
+
+
 async def test_records_of_others_are_not_a_keys(api: Api) -> None:
     """What an auditor may read, a key of theirs may where it was made for that."""
     world = api.world
