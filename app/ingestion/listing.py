@@ -30,7 +30,7 @@ async def list_documents(
         source = None if id is None else await sources.source_by_id(session, id)
         space = NOWHERE if source is None else source.space_id
         await permitted(session, principal, Permission.READ, space_id=space, missing=missing)
-        if source is None:
+        if source is None or not principal.admits(source.provider):
             raise missing
         return await reading.entries(
             session, source.id, *await reading.point(session, as_of, known_at), after=after, limit=limit

@@ -268,6 +268,10 @@ async def test_providers_narrow_what_is_read_and_written_too(api: Api) -> None:
     actions = [permission.value for permission in (Permission.READ, Permission.WRITE, Permission.SEARCH)]
     admitted = (await create(api, actions=actions, allowedProviders=["filesystem"]))["secret"]
     others = (await create(api, actions=actions, allowedProviders=["git"]))["secret"]
+    listed = "query($id: ID!) { documents(sourceId: $id) { edges { cursor } } }"
+    source = {"id": str(api.world.source.id)}
+    assert await refused(api, listed, source, others) == "NOT_FOUND"
+    assert (await api.data(listed, source, token=admitted))["documents"]["edges"]
     for query in (read, past, retract):
         assert await refused(api, query, document, others) == "NOT_FOUND"
     for query in (read, past, retract):
