@@ -31,7 +31,10 @@ from app.identity.streams import Streams
 from app.identity.tokens import TokenVerifier
 from app.ingestion.editing import Editor
 from app.ingestion.embedding import EmbeddingWorker
+from app.ingestion.intake import Intake
+from app.ingestion.jobs import JobKind, JobWorker
 from app.ingestion.prepare import Preparer
+from app.ingestion.syncing import Syncing
 from app.memory.proposing import Proposals
 from app.memory.revision import Reviser
 from app.memory.writing import Writer
@@ -147,6 +150,8 @@ class Services:
     retriever: Retriever
     preparer: Preparer
     editor: Editor
+    intake: Intake
+    jobs: JobWorker
     memory: Writer
     proposals: Proposals
     credentials: Credentials
@@ -233,6 +238,10 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             ),
             preparer=preparer,
             editor=Editor(database, preparer, embed=embedder is not None),
+            intake=Intake(database, preparer, embed=embedder is not None),
+            jobs=JobWorker(
+                background, {JobKind.SYNC_SOURCE: Syncing(background, preparer, embed=embedder is not None)}
+            ),
             memory=writer,
             proposals=Proposals(writer),
             credentials=credentials,
@@ -294,8 +303,8 @@ def _listener(settings: Settings, url: str, database: Database, watch: Watch) ->
 
 
 @asynccontextmanager
-async def workers(parts: Services) -> AsyncIterator[None]:
-    """The background tasks of a server."""
+async def workers(parts: Services, *, everything: bool = False) -> AsyncIterator[None]:
+    """The background tasks of a server. `everything`: also those that its settings leave to `muniment worker`."""
     tasks = [asyncio.create_task(parts.sequencer.run(parts.rung))]
     tasks.append(asyncio.create_task(parts.listener.run()))
     tasks.append(asyncio.create_task(parts.indexer.run()))
@@ -306,8 +315,10 @@ async def workers(parts: Services) -> AsyncIterator[None]:
         tasks.append(asyncio.create_task(parts.schedule.run()))
     if parts.witnessing is not None:
         tasks.append(asyncio.create_task(parts.witnessing.run()))
-    if parts.embedding is not None:
-        tasks.append(asyncio.create_task(parts.embedding.run()))
+    if everything or parts.settings.worker == "on":
+        tasks.append(asyncio.create_task(parts.jobs.run()))
+        if parts.embedding is not None:
+            tasks.append(asyncio.create_task(parts.embedding.run()))
     try:
         yield
     finally:

@@ -21,6 +21,7 @@ from app.commands.replay import replay_
 from app.commands.running import Organisation, err, out, progress_bar, read_settings, require_known, with_services
 from app.commands.signing_keys import signing
 from app.commands.verification import verify_chain_
+from app.commands.worker import worker
 from app.domain.errors import MunimentError
 from app.history.importing import HistoryImport
 from app.history.lines import moments, read_lines
@@ -34,7 +35,7 @@ from app.retrieval.request import SOURCE_KINDS
 from app.server.status import read_status
 from app.serving import announcement, require_free, run_server, run_servers
 from app.settings import PREFIX, Settings
-from app.storage import tenancy
+from app.storage import catalogue, tenancy
 
 log = structlog.get_logger()
 
@@ -198,6 +199,8 @@ async def _ingest(
     source = await ensure_source(
         parts.database, organisation, space, provider_of(place), name=name, kind=kind, language=language
     )
+    async with parts.database.unstamped(organisation) as session:
+        await catalogue.note_place(session, source.id, str(place))
     with progress_bar() as progress:
         task = progress.add_task(f"Reading {name}", total=None)
         report = await ingest_place(
@@ -291,6 +294,7 @@ def token(
 
 cli.command("grant", epilog="Example: muniment grant auth0|8f2c --organisation 6f1d0c9e-… --create 'Our bank'")(grant_)
 cli.command("verify-chain", epilog="Example: muniment verify-chain && echo untouched")(verify_chain_)
+cli.command(epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment worker")(worker)
 cli.add_typer(keys)
 cli.add_typer(signing)
 cli.add_typer(api_keys)

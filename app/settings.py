@@ -167,6 +167,9 @@ class Settings(BaseSettings):
         0.75, gt=0, le=1, description="Share of `MUNIMENT_POOL_SIZE` that one organisation's may use at once."
     )
     level_weights: str | None = Field(None, description="Weights of space levels, as `level=weight,…`.")
+    worker: Literal["on", "off"] = Field(
+        "on", description="`on`: a server embeds and does jobs itself. `off`: it leaves that to `muniment worker`."
+    )
     keys: SecretStr | None = Field(
         None, description="Evidence keys as `id:base64,…`, the last one current. Without it a key file in the home."
     )

@@ -12,6 +12,7 @@ from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.grants import GrantMutations
 from schema.mutations.memory import MemoryMutations
+from schema.mutations.sources import SourceMutations
 from schema.mutations.spaces import SpaceMutations
 from schema.queries.credentials import CredentialQueries
 from schema.queries.evidence import EvidenceQueries
@@ -23,10 +24,12 @@ from schema.queries.listings import ListingQueries
 from schema.queries.organisation import OrganisationQueries
 from schema.queries.proofs import ProofQueries
 from schema.queries.retrieval import RetrievalQueries
+from schema.queries.sources import SourceQueries
 from schema.queries.spaces import SpaceQueries
 from schema.queries.traces import TraceQueries
 from schema.scalars import SCALARS
 from schema.subscriptions.context import ContextSubscriptions
+from schema.subscriptions.jobs import JobSubscriptions
 from schema.subscriptions.verification import VerificationSubscriptions
 from schema.types.enums import ErrorCode
 
@@ -45,19 +48,26 @@ class Query(
     GrantQueries,
     CredentialQueries,
     ListingQueries,
+    SourceQueries,
 ):
     pass
 
 
 @strawberry.type(description="Writes.")
 class Mutation(
-    MemoryMutations, DocumentMutations, EvidenceMutations, SpaceMutations, GrantMutations, CredentialMutations
+    MemoryMutations,
+    DocumentMutations,
+    SourceMutations,
+    EvidenceMutations,
+    SpaceMutations,
+    GrantMutations,
+    CredentialMutations,
 ):
     pass
 
 
 @strawberry.type(description="What goes on, as it happens.")
-class Subscription(VerificationSubscriptions, ContextSubscriptions):
+class Subscription(VerificationSubscriptions, ContextSubscriptions, JobSubscriptions):
     pass
 
 

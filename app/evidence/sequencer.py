@@ -22,7 +22,7 @@ log = structlog.get_logger()
 BATCH = 1000
 
 #: Seconds in which events gather before they are chained: a turn costs hardly more for many than for one.
-GATHERING = 0.1
+GATHERING = 0.2
 
 #: Seconds that an organisation waits after its turn failed.
 REST = 1.0

@@ -13,7 +13,7 @@ from app.domain.temporal import Timeline
 from app.ingestion.prepare import Content
 from app.ingestion.reconcile import Cut, Plan, contents_needed, plan
 from app.providers.ids import new_id
-from app.storage import documents
+from app.storage import documents, sources
 from app.storage.chunks import CopiedChunk, NewChunk
 from app.storage.documents import Batch, Believed
 from app.storage.engine import Database, WriteSession
@@ -71,7 +71,9 @@ async def write_in(
     *,
     embed: bool,
 ) -> Written:
-    """The same inside a transaction that is open already."""
+    """The same inside a transaction that is open already. NOT_FOUND when the source was deleted meanwhile."""
+    if wanted and await sources.source_by_id(session, source.id) is None:
+        raise MunimentError(Code.NOT_FOUND, "the source was deleted")
     believed = await documents.believed(session, source.id, [item.external_key for item in wanted])
     batch, written = await asyncio.to_thread(_batch, source, wanted, contents, believed)
     if written.documents:

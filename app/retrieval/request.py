@@ -9,10 +9,11 @@ from app.domain.budget import BudgetStrategy
 from app.domain.errors import bad_input
 from app.domain.instant import as_utc
 from app.domain.principal import Principal
+from app.domain.sources import SourceKind
 
 MAX_QUERY = 20_000
 MAX_SESSION_ID = 256
-SOURCE_KINDS = frozenset({"codebase", "docs", "conversations", "issues", "workspace_live", "regulatory", "custom"})
+SOURCE_KINDS = frozenset(kind.value for kind in SourceKind)
 
 
 @dataclass(frozen=True, slots=True)

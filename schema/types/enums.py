@@ -9,6 +9,7 @@ import strawberry
 from app.domain.budget import BudgetStrategy
 from app.domain.chain import Outcome as ChainVerdict
 from app.domain.contract import LimitationCode
+from app.domain.dlp.policy import Classification
 from app.domain.errors import Code as ErrorCode
 from app.domain.grant import GranteeKind
 from app.domain.memory import EpistemicStatus, TransformType
@@ -19,17 +20,21 @@ from app.domain.replay import Drift as DriftType
 from app.domain.replay import ReplayVerdict
 from app.domain.selection import Reason as ExclusionType
 from app.domain.selection import Relation
+from app.domain.sources import SourceKind
 from app.domain.trace import Kind as CandidateKind
 from app.evidence.staleness import MovementKind as Movement
 from app.evidence.trace import Outcome as ItemOutcome
 from app.gateway.calls import CallOutcome as ModelCallOutcome
 from app.gateway.link import LinkOutcome as ContextLink
 from app.history.rectangles import Kind as FactKind
+from app.ingestion.intake import Became as IngestOutcome
+from app.ingestion.jobs import JobKind, JobState
 
 __all__ = [
     "BudgetStrategy",
     "CandidateKind",
     "ChainVerdict",
+    "Classification",
     "ContextLink",
     "DriftType",
     "EpistemicStatus",
@@ -37,7 +42,10 @@ __all__ = [
     "ExclusionType",
     "FactKind",
     "GranteeKind",
+    "IngestOutcome",
     "ItemOutcome",
+    "JobKind",
+    "JobState",
     "LimitationCode",
     "ModelCallOutcome",
     "Movement",
@@ -45,6 +53,7 @@ __all__ = [
     "Relation",
     "ReplayAgainst",
     "ReplayVerdict",
+    "SourceKind",
     "SpaceLevel",
     "TransformType",
 ]
@@ -107,6 +116,60 @@ _describe(
         ChainVerdict.TRUNCATED: "The end is missing: the chain stops before its recorded head.",
         ChainVerdict.FORKED: "Two authentic records claim one place.",
         ChainVerdict.UNVERIFIABLE: "A key that records were made with is missing.",
+    },
+)
+_describe(
+    Classification,
+    "Classification",
+    "How freely the texts of a source may be read. It decides what may be sent to which endpoint.",
+    {
+        Classification.PUBLIC: "By everyone.",
+        Classification.INTERNAL: "Within the organisation.",
+        Classification.CONFIDENTIAL: "By few; never sent outside the deployment.",
+        Classification.RESTRICTED: "By those who must; never sent outside the deployment.",
+        Classification.REGULATED: "As the law says.",
+    },
+)
+_describe(
+    SourceKind,
+    "SourceKind",
+    "What a source holds.",
+    {
+        SourceKind.CODEBASE: "Source code.",
+        SourceKind.DOCS: "Documents written for readers.",
+        SourceKind.CONVERSATIONS: "What people wrote to each other.",
+        SourceKind.ISSUES: "Tickets and their discussions.",
+        SourceKind.WORKSPACE_LIVE: "What is being worked on.",
+        SourceKind.REGULATORY: "Laws, norms and policies.",
+        SourceKind.CUSTOM: "Anything else.",
+    },
+)
+_describe(
+    IngestOutcome,
+    "IngestOutcome",
+    "What became of a document that was given in a call.",
+    {
+        IngestOutcome.CREATED: "It is new.",
+        IngestOutcome.CHANGED: "It is believed to be something else now.",
+        IngestOutcome.UNCHANGED: "It was believed just so already.",
+        IngestOutcome.FAILED: "It could not be read; nothing of it was taken.",
+    },
+)
+_describe(
+    JobKind,
+    "JobKind",
+    "What a job does.",
+    {JobKind.SYNC_SOURCE: "Reads a source again from its place."},
+)
+_describe(
+    JobState,
+    "JobState",
+    "Where a job stands.",
+    {
+        JobState.WAITING: "It waits for a worker, for the first time or after a try that failed.",
+        JobState.RUNNING: "A worker is at it.",
+        JobState.DONE: "It is done.",
+        JobState.PARKED: "It failed too often, or for good: people have to look at it.",
     },
 )
 _describe(

@@ -27,6 +27,7 @@ from app.storage.tables.evidence import (
     verification_schedules,
 )
 from app.storage.tables.gateway import model_calls
+from app.storage.tables.jobs import jobs, source_places
 from app.storage.tables.lenses import active_spaces, lenses
 from app.storage.tables.limits import rate_counts
 from app.storage.tables.memory import (
@@ -77,6 +78,7 @@ __all__ = [
     "evidence",
     "grants",
     "groups",
+    "jobs",
     "lenses",
     "level_weights",
     "lexeme_frequencies",
@@ -99,6 +101,7 @@ __all__ = [
     "retrieval_traces",
     "revoked_subjects",
     "revoked_tokens",
+    "source_places",
     "source_syncs",
     "sources",
     "spaces",
