@@ -18,7 +18,7 @@ from app.ingestion.prepare import Preparer
 from app.ingestion.sources import ingest_place
 from app.providers.ids import new_id
 from app.storage import catalogue, jobs, sources
-from app.storage.engine import Database
+from app.storage.engine import Database, Session
 from app.storage.jobs import StoredJob
 
 #: Files that a job's outcome names of those that could not be read.
@@ -81,18 +81,22 @@ async def sync_source(database: Database, principal: Principal, id: str) -> Stor
 async def read_job(database: Database, principal: Principal, id: str) -> StoredJob:
     """NOT_FOUND for one of a source that the caller may not see, FORBIDDEN when they may not read it."""
     async with database.snapshot(principal.organisation) as session:
-        known = parse_id(id)
-        job = None if known is None else await jobs.job(session, known)
-        try:
-            source = NOWHERE if job is None else job.source_id
-            await permitted_source(session, principal, Permission.READ, str(source))
-        except MunimentError as error:
-            if error.code is not Code.NOT_FOUND:
-                raise
-            raise job_not_found() from error
-        if job is None:
-            raise job_not_found()
-        return job
+        return await _permitted_job(session, principal, Permission.READ, id)
+
+
+async def _permitted_job(session: Session, principal: Principal, permission: Permission, id: str) -> StoredJob:
+    known = parse_id(id)
+    job = None if known is None else await jobs.job(session, known)
+    try:
+        source = NOWHERE if job is None else job.source_id
+        await permitted_source(session, principal, permission, str(source))
+    except MunimentError as error:
+        if error.code is not Code.NOT_FOUND:
+            raise
+        raise job_not_found() from error
+    if job is None:
+        raise job_not_found()
+    return job
 
 
 async def list_jobs(
@@ -106,9 +110,8 @@ async def list_jobs(
 
 async def retry_job(database: Database, principal: Principal, id: str) -> StoredJob:
     """Try a parked job again. CONFLICT when it is not parked, or another waits to do the same."""
-    job = await read_job(database, principal, id)
     async with database.unstamped(principal.organisation) as session:
-        await permitted_source(session, principal, Permission.WRITE, str(job.source_id))
+        job = await _permitted_job(session, principal, Permission.WRITE, id)
         if not await jobs.retry(session, job.id):
             raise MunimentError(Code.CONFLICT, "only a parked job is tried again, and only one at a time", "id")
         found = await jobs.job(session, job.id)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission
+from app.ingestion.intake import Offered
 from tests.schema.conftest import Api, token_of
 
 CREATE = """mutation($i: CreateSourceInput!) { createSource(input: $i) {
@@ -210,7 +212,10 @@ async def test_what_no_document_can_be_refuses_the_whole_call(api: Api, document
 async def test_more_than_a_call_takes_and_a_reversed_period_are_refused(api: Api) -> None:
     source = await made(api)
     many = [{"externalId": str(number), "text": "x"} for number in range(1001)]
-    assert await code_of(api, INGEST, {"s": source["id"], "d": many}) == ("BAD_USER_INPUT", "documents")
+    assert (await code_of(api, INGEST, {"s": source["id"], "d": many}))[0] == "QUERY_TOO_COMPLEX"
+    with pytest.raises(MunimentError) as refused:
+        await api.world.parts.intake.take(api.world.principal, source["id"], [Offered("a", text="x")] * 1001)
+    assert (refused.value.code, refused.value.field) == (Code.BAD_USER_INPUT, "documents")
     reversed_ = [{"externalId": "a", "text": "x", "validFrom": JULY, "validTo": JUNE}]
     assert (await code_of(api, INGEST, {"s": source["id"], "d": reversed_}))[0] == "BAD_USER_INPUT"
 
