@@ -9,11 +9,11 @@ import structlog
 from app.domain.chain import MAX_SEQUENCE
 from app.domain.checkpoint import Checkpoint, parse_checkpoint, parse_note
 from app.domain.errors import Code, MunimentError, bad_input
-from app.domain.evidence_tree import leaf
+from app.domain.evidence_tree import leaf, leaf_data
 from app.domain.merkle import Node, consistency_parts, consistent, fold, included, inclusion_parts, proof, root_nodes
 from app.domain.principal import Principal, parse_id
 from app.evidence.attribution import not_found
-from app.evidence.sight import may_see
+from app.evidence.sight import Sight, may_see
 from app.storage import evidence, merkle
 from app.storage.engine import Database, Session
 from app.storage.merkle import StoredCheckpoint
@@ -47,6 +47,15 @@ class InclusionProof:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaf:
+    """The bytes that a record's leaf hashes, as they are stored now: nothing of them is believed before."""
+
+    attribution_id: UUID
+    sequence: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ConsistencyProof:
     """RFC 6962's proof that the tree of `old_size` leaves is a beginning of that of `new_size`."""
 
@@ -64,6 +73,26 @@ async def latest_checkpoint(database: Database, organisation: UUID) -> SignedChe
     return None if stored is None else SignedCheckpoint.of(stored)
 
 
+async def record_leaf(
+    database: Database, principal: Principal, *, attribution_id: str | None = None, sequence: int | None = None
+) -> Leaf:
+    """Of a record that the caller may see whole, named by its id or its place: their own, or one that they audit. Bytes
+    cannot be cut to what an administrator may see. ATTRIBUTION_NOT_FOUND as for its proof.
+
+    It is handed out unchecked, for who checks it elsewhere: against a proof, and a checkpoint, that they hold."""
+    async with database.snapshot(principal.organisation) as session:
+        row = await _visible(session, principal, attribution_id, sequence)
+        if row.user_id != principal.id:
+            sight = await Sight.of(session, principal)
+            if not (sight.auditor or row.space_id in sight.audited):
+                raise not_found("attributionId" if sequence is None else "sequence")
+        entries = [item async for batch in evidence.stream(session, row.sequence, row.sequence) for item in batch]
+    try:
+        return Leaf(row.id, row.sequence, leaf_data(principal.organisation, entries[0]))
+    except ValueError:
+        raise _broken(principal.organisation, row.sequence) from None
+
+
 async def inclusion_proof(
     database: Database,
     principal: Principal,
@@ -76,12 +105,8 @@ async def inclusion_proof(
 
     `tree_size`: by default that of the earliest checkpoint that covers the record; where none does yet, the whole tree.
     ATTRIBUTION_NOT_FOUND as when the record is looked up, and while it is still queued."""
-    if (attribution_id is None) == (sequence is None):
-        raise bad_input("name a record by attributionId or by sequence", "attributionId")
     async with database.snapshot(principal.organisation) as session:
-        row = await _find(session, attribution_id, sequence)
-        if not await may_see(session, principal, row) or row is None or row.sequence is None:
-            raise not_found("attributionId" if sequence is None else "sequence")
+        row = await _visible(session, principal, attribution_id, sequence)
         leaves = await merkle.size(session)
         if leaves < row.sequence:
             raise MunimentError(Code.CONFLICT, "the record is not in the tree yet", "treeSize")
@@ -116,6 +141,16 @@ async def consistency_proof(database: Database, organisation: UUID, old: int, ne
     if not consistent(old, new, hashes, old_root, new_root):
         raise _broken(organisation, old)
     return ConsistencyProof(old, new, old_root, new_root, hashes)
+
+
+async def _visible(session: Session, principal: Principal, attribution_id: str | None, sequence: int | None) -> Any:
+    if (attribution_id is None) == (sequence is None):
+        raise bad_input("name a record by attributionId or by sequence", "attributionId")
+    row = await _find(session, attribution_id, sequence)
+    named = "attributionId" if sequence is None else "sequence"
+    if not await may_see(session, principal, row) or row is None or row.sequence is None:
+        raise not_found(named)
+    return row
 
 
 async def _find(session: Session, attribution_id: str | None, sequence: int | None) -> Any | None:

@@ -9,7 +9,7 @@ from app.evidence import proofs
 from schema.context import Info
 from schema.permissions import TOKEN, needs
 from schema.scalars import BigInt
-from schema.types.proofs import Checkpoint, ConsistencyProof, InclusionProof
+from schema.types.proofs import Checkpoint, ConsistencyProof, EvidenceLeaf, InclusionProof
 
 
 @strawberry.type
@@ -46,6 +46,26 @@ class ProofQueries:
                 attribution_id=None if attribution_id is None else str(attribution_id),
                 sequence=sequence,
                 tree_size=tree_size,
+            )
+        )
+
+    @needs(TOKEN)
+    @strawberry.field(
+        description="The bytes of a record that its leaf in the tree hashes, for who retrieved, or an auditor, and "
+        "checks a proof of it themselves. Name it by id or by place."
+    )
+    async def evidence_leaf(
+        self,
+        info: Info,
+        attribution_id: Annotated[strawberry.ID | None, strawberry.argument(description="Id of the record.")] = None,
+        sequence: Annotated[BigInt | None, strawberry.argument(description="Place of the record.")] = None,
+    ) -> EvidenceLeaf:
+        return EvidenceLeaf.of(
+            await proofs.record_leaf(
+                info.context.services.database,
+                info.context.principal,
+                attribution_id=None if attribution_id is None else str(attribution_id),
+                sequence=sequence,
             )
         )
 

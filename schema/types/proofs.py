@@ -7,6 +7,7 @@ import strawberry
 
 from app.evidence.proofs import ConsistencyProof as _ConsistencyProof
 from app.evidence.proofs import InclusionProof as _InclusionProof
+from app.evidence.proofs import Leaf as _Leaf
 from app.evidence.proofs import SignedCheckpoint
 from schema.scalars import BigInt, Instant
 
@@ -54,6 +55,27 @@ class InclusionProof:
             root=_base64(item.root),
             hashes=list(map(_base64, item.hashes)),
             checkpoint=None if item.checkpoint is None else Checkpoint.of(item.checkpoint),
+        )
+
+
+@strawberry.type(
+    description="A record, byte for byte as the tree hashes it (RFC 6962: SHA-256 of a zero byte and `data`), "
+    "unchecked: whoever holds a proof of it checks it themselves."
+)
+class EvidenceLeaf:
+    attribution_id: strawberry.ID = strawberry.field(description="Id of the record.")
+    sequence: BigInt = strawberry.field(description="Its place in the chain.")
+    data: str = strawberry.field(
+        description="Base64 of: `muniment/leaf/v1`, a zero byte, the organisation (16 bytes), the sequence (8), the "
+        "length of the key id (1), the key id, the previous MAC (32), the MAC (32), and the record itself."
+    )
+
+    @classmethod
+    def of(cls, item: _Leaf) -> Self:
+        return cls(
+            attribution_id=strawberry.ID(str(item.attribution_id)),
+            sequence=BigInt(item.sequence),
+            data=_base64(item.data),
         )
 
 

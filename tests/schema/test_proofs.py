@@ -1,6 +1,7 @@
 """Checkpoints, proofs and certificates as a client sees them, checked with nothing but the public keys."""
 
 import base64
+import hashlib
 import json
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ INCLUSION = """query($a: ID, $s: BigInt, $t: BigInt) { inclusionProof(attributio
     attributionId sequence treeSize leafHash root hashes checkpoint { origin treeSize root note keyId issuedAt } } }"""
 CONSISTENCY = """query($f: BigInt!, $t: BigInt!) { consistencyProof(from: $f, to: $t) {
     fromSize toSize fromRoot toRoot hashes } }"""
+LEAF = "query($a: ID, $s: BigInt) { evidenceLeaf(attributionId: $a, sequence: $s) { attributionId sequence data } }"
 CHECKPOINT = "{ checkpoint { origin treeSize root note keyId issuedAt } }"
 
 
@@ -130,6 +132,11 @@ async def test_a_record_is_proven_with_the_public_key_alone(api: Api) -> None:
     assert (tree.size, tree.root) == (checkpoint["treeSize"], raw(checkpoint["root"]))
     path = [raw(item) for item in shown["hashes"]]
     assert included(shown["sequence"] - 1, tree.size, raw(shown["leafHash"]), path, tree.root)
+    leaf = (await api.data(LEAF, {"s": shown["sequence"]}))["evidenceLeaf"]
+    assert leaf == (await api.data(LEAF, {"a": answers[1]["attributionId"]}))["evidenceLeaf"]
+    assert hashlib.sha256(b"\0" + raw(leaf["data"])).digest() == raw(shown["leafHash"])
+    data = raw(leaf["data"])
+    assert json.loads(data[len("muniment/leaf/v1\0") + 24 + 1 + data[41] + 64 :])["id"] == leaf["attributionId"]
     by_place = (await api.data(INCLUSION, {"s": shown["sequence"], "t": tree.size}))["inclusionProof"]
     assert by_place == shown
 
@@ -151,14 +158,23 @@ async def test_who_may_not_see_the_record_gets_no_proof_of_it(api: Api) -> None:
     await chain(api)
     await api.world.add_person("reader", (api.world.project, Permission.SEARCH))
     reader = token_of(api.world, "reader")
-    for variables in ({"a": answer["attributionId"]}, {"s": 1}):
-        error = await api.error(INCLUSION, variables, token=reader)
-        assert error["extensions"]["code"] == "ATTRIBUTION_NOT_FOUND"
-        error = await api.error(INCLUSION, variables, token="")
-        assert error["extensions"]["code"] == "UNAUTHENTICATED"
+    for query in (INCLUSION, LEAF):
+        for variables in ({"a": answer["attributionId"]}, {"s": 1}):
+            error = await api.error(query, variables, token=reader)
+            assert error["extensions"]["code"] == "ATTRIBUTION_NOT_FOUND"
+            error = await api.error(query, variables, token="")
+            assert error["extensions"]["code"] == "UNAUTHENTICATED"
+        assert (await api.error(query, {}))["extensions"]["code"] == "BAD_USER_INPUT"
+        assert (await api.error(query, {"s": 2}))["extensions"]["code"] == "ATTRIBUTION_NOT_FOUND"
     for query, variables in ((CHECKPOINT, {}), (CONSISTENCY, {"f": 1, "t": 1})):
         error = await api.error(query, variables, token=reader)
         assert error["extensions"]["code"] == "FORBIDDEN"
+    # An administrator sees of a record what they may see elsewhere; its bytes cannot be cut to that.
+    await api.world.add_person("administrator", (api.world.project, Permission.ADMIN))
+    administrator = token_of(api.world, "administrator")
+    assert (await api.data(INCLUSION, {"s": 1}, token=administrator))["inclusionProof"]["sequence"] == 1
+    error = await api.error(LEAF, {"s": 1}, token=administrator)
+    assert error["extensions"]["code"] == "ATTRIBUTION_NOT_FOUND"
     own = await ask(api, token=reader)
     await chain(api)
     shown = (await api.data(INCLUSION, {"a": own["attributionId"]}, token=reader))["inclusionProof"]

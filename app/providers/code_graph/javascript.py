@@ -190,7 +190,8 @@ class _Script(Rules):
                 inner = node.named_child(0)
                 return None if inner is None else Around(inner)
             case "as_expression" | "satisfies_expression":
-                made = node.named_child(1)
+                # `as const` names no type.
+                made = node.named_child(1) if node.named_child_count > 1 else None
                 return None if made is None else Made(made)
         return None
 
