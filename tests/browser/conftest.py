@@ -2,11 +2,11 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Request, Response, async_playwright
@@ -29,6 +29,11 @@ class LiveServer(Protocol):
 
     url: str
     token: str
+    home: Path
+
+    def ask(
+        self, query: str, variables: Mapping[str, Any] | None = None, token: str | None = None
+    ) -> dict[str, Any]: ...
 
 
 @dataclass
@@ -57,6 +62,12 @@ class Visit:
     def _on_response(self, response: Response) -> None:
         if response.status >= 400:
             self.complaints.append(f"{response.status}: {response.url}")
+
+    async def open(self, token: str | None, **state: str) -> Page:
+        """The page in this state, as a link says it, with the token beside it."""
+        said = state | ({"token": token} if token else {})
+        await self.page.goto(f"{self.origin}/" + (f"#{urlencode(said)}" if said else ""))
+        return self.page
 
     async def all_complaints(self) -> list[str]:
         """Everything noted so far, and what the browser refused under the content policy."""

@@ -1,7 +1,9 @@
+import 'graphiql/setup-workers/vite';
 import { explorerPlugin } from '@graphiql/plugin-explorer';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
 import { useMemo, useState } from 'react';
 import { firstOperation } from '../operations';
+import type { Theme } from '../shell/theme';
 import { EditorTheme } from './EditorTheme';
 import { createFetcher, headersText } from './fetcher';
 import { savedOperationsPlugin } from './SavedOperations';
@@ -15,11 +17,12 @@ const WIDE = '(min-width: 1000px)';
 
 interface ExploreViewProps {
   token: string | null;
+  theme: Theme;
   onUnauthenticated: () => void;
 }
 
 /** GraphiQL with the saved operations; the token stands in the headers editor of every tab. */
-export function ExploreView({ token, onUnauthenticated }: ExploreViewProps) {
+export function ExploreView({ token, theme, onUnauthenticated }: ExploreViewProps) {
   const fetcher = useMemo(() => createFetcher(token, onUnauthenticated), [token, onUnauthenticated]);
   const [start] = useState(() => {
     const stored = storedActiveTab();
@@ -35,6 +38,7 @@ export function ExploreView({ token, onUnauthenticated }: ExploreViewProps) {
   return (
     <GraphiQL
       fetcher={fetcher}
+      forcedTheme={theme}
       plugins={PLUGINS}
       {...options}
       initialQuery={start.tab.query}
