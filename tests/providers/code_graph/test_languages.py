@@ -134,3 +134,9 @@ def test_broken_code_is_read_as_far_as_it_goes(name: str, project: str, start: i
 @pytest.mark.parametrize("text", ["(" * 20_000, "{" * 20_000, "a." * 20_000 + "b()", "f(" * 5_000 + ")" * 5_000])
 def test_deep_nesting_is_no_danger(name: str, text: str) -> None:
     assert extract(name, text) is not None
+
+
+def test_an_assertion_that_names_no_type_is_read_over() -> None:
+    facts = extract("a.ts", "const all = [1] as const;\nexport function f() { return (all as const).map(f); }\n")
+    assert facts is not None
+    assert [item.name for item in facts.definitions] == ["f"]
