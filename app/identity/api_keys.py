@@ -78,7 +78,9 @@ async def revoke_api_key(database: Database, principal: Principal, id: UUID | No
     """
     async with database.write(principal.organisation) as session:
         key = None if id is None else await api_keys.by_id(session, id)
-        if key is None or not _within(key, await _administered(session, principal)):
+        # Asked for what does not exist too, so that the time of the answer tells nothing.
+        administered = await _administered(session, principal)
+        if key is None or not _within(key, administered):
             raise MunimentError(Code.NOT_FOUND, "no such key", "id")
         if principal.api_key_id is not None and principal.api_key_id in await api_keys.family(session, key.id):
             raise MunimentError(Code.FORBIDDEN, "a key cannot revoke itself", "id")
