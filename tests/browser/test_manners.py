@@ -16,6 +16,8 @@ TABS = ("answer", "left-out", "history", "proof", "replay", "impact")
 
 async def findings(page: Page) -> list[str]:
     """What axe-core calls serious or worse, each with the first place that it concerns."""
+    if not AXE.is_file():
+        pytest.fail("axe-core is missing: run `npm ci` in playground/.", pytrace=False)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE.read_text(encoding="utf-8"))
     result: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")

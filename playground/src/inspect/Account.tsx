@@ -93,7 +93,10 @@ function Flow({ answer }: { answer: Answer }) {
           <li key={stage.stage}>
             {stage.items.map((item) => (
               <div key={item.type} className="flow-line flow-cut" title={item.reason}>
-                <span>{plain(EXCLUSIONS, item.type)}</span>
+                <span>
+                  {plain(EXCLUSIONS, item.type)}
+                  {stage.stage === 'related' && ' (related code)'}
+                </span>
                 <span className="num">−{item.count}</span>
               </div>
             ))}

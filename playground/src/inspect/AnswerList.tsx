@@ -44,9 +44,9 @@ export function AnswerList({ answer, comparison, onHistory, onImpact }: AnswerLi
   return (
     <div className="cards">
       <Section title="Passages">{cards(answer.passages.filter((item) => !item.related))}</Section>
+      {related.length > 0 && <Section title="Related code">{cards(related)}</Section>}
       {answer.memories.length > 0 && <Section title="Memories">{cards(answer.memories)}</Section>}
       {answer.groupMemories.length > 0 && <Section title="Memories of groups">{cards(answer.groupMemories)}</Section>}
-      {related.length > 0 && <Section title="Related code">{cards(related)}</Section>}
     </div>
   );
 }

@@ -240,5 +240,5 @@ function Versions({ versions, picked, onPick }: { versions: readonly FactVersion
 
 function nameOf(version: FactVersion | undefined): string {
   const name = version?.value['externalId'] ?? version?.value['title'] ?? version?.value['text'];
-  return typeof name === 'string' ? name.slice(0, 80) : 'this';
+  return typeof name === 'string' ? name.slice(0, 80).replace(/\.$/, '') : 'this';
 }

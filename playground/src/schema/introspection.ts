@@ -87,11 +87,17 @@ export function search(types: readonly SchemaType[], words: string): SchemaType[
     const text = texts.join(' ').toLowerCase();
     return wanted.every((word) => text.includes(word));
   };
-  return types.flatMap((type) => {
+  const found = types.flatMap((type) => {
     if (has(type.name, type.description)) return [type];
     const fields = type.fields?.filter((field) => has(field.name, field.description, ...field.args.flatMap((item) => [item.name, item.description]))) ?? null;
     const inputFields = type.inputFields?.filter((field) => has(field.name, field.description)) ?? null;
     const enumValues = type.enumValues?.filter((value) => has(value.name, value.description)) ?? null;
     return (fields?.length ?? 0) + (inputFields?.length ?? 0) + (enumValues?.length ?? 0) === 0 ? [] : [{ ...type, fields, inputFields, enumValues }];
   });
+  // What is called so comes before what only speaks of it.
+  const distance = ({ name }: SchemaType) => {
+    const lower = name.toLowerCase();
+    return lower === wanted.join('') ? 0 : wanted.every((word) => lower.includes(word)) ? 1 : 2;
+  };
+  return found.sort((left, right) => distance(left) - distance(right));
 }

@@ -1,6 +1,7 @@
 import { ApiError, ask } from '../../api/client';
 import { INCLUSION, LEAF } from '../../api/operations';
 import type { Answer, InclusionProof } from '../../api/types';
+import { count } from '../words';
 import { readLeaf, type Leaf } from './leaf';
 import { climb, equal, fromBase64, leafHash, sha256, toHex, type Bytes, type Step } from './merkle';
 import { publishedKeys, readNote, signedBy } from './note';
@@ -55,7 +56,7 @@ export async function prove(token: string, answer: Answer, organisation: string)
     title: 'The record is in the tree',
     finding: reached ? 'good' : 'bad',
     detail: reached
-      ? `Its bytes and ${proof.hashes.length} hashes give the root ${short(claimed)} of ${size} records.`
+      ? `Its bytes and ${count(proof.hashes.length, 'hash', 'hashes')} give the root ${short(claimed)} of ${size} records.`
       : `Its bytes give ${root ? short(root) : 'no root'}, and the tree's root is ${short(claimed)}: the record is not the one that was put into the tree.`,
   });
   checks.push(...(await checkSignature(proof, claimed, organisation)));
