@@ -32,6 +32,7 @@ from app.ingestion.report import Report
 from app.ingestion.sources import ensure_source, ingest_place, provider_of
 from app.providers.embedded_postgres import EmbeddedPostgresError
 from app.retrieval.request import SOURCE_KINDS
+from app.server.collector import settle
 from app.server.status import read_status
 from app.serving import announcement, require_free, run_server, run_servers
 from app.settings import PREFIX, Settings
@@ -121,6 +122,7 @@ async def _prepare(settings: Settings, installation: Installation, demo: bool) -
         if parts.development is None:
             return None
         if demo:
+            settle()
             await ensure_demo(parts.database, ORGANISATION, SUBJECT)
             await _ingest_demo(parts)
         return parts.development.token(settings.jwt_issuer, settings.jwt_audience)

@@ -1,7 +1,6 @@
 """Where the application meets the API. uvicorn loads `schema.asgi:app`."""
 
 import asyncio
-import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from app.bootstrap import ROOT, Installation, read_settings, services, workers
 from app.gateway.routes import PREFIX, gateway_routes
+from app.server.collector import settle
 from app.server.hanging_up import HangUp
 from app.server.health import health_routes
 from app.server.keys import key_routes
@@ -27,8 +27,6 @@ from schema.persisted import require_valid
 #: A question is embedded in a thread beside the event loop: by default it would wait for the interpreter's lock up to
 #: 5 ms at each step.
 SWITCH_SECONDS = 0.0003
-#: A retrieval makes thousands of short-lived objects: the collector looks at them once a request, not ten times.
-GENERATIONS = (20_000, 20, 20)
 
 
 @asynccontextmanager
@@ -44,10 +42,7 @@ async def lifespan(application: Starlette) -> AsyncIterator[None]:
             require_valid(parts.operations, parts.limits)
             application.state.services = parts
             application.state.tracing = tracing
-            # All that is loaded by now stays: the collector need not walk through it again and again.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(*GENERATIONS)
+            settle()
             keeping = [asyncio.create_task(installation.keep())]
             pools = {"callers": parts.database, "own": parts.background}
             keeping.append(asyncio.create_task(keep_levels(pools, parts.watch)))

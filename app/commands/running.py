@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from app.bootstrap import Installation, Services, services
 from app.identity.development import ORGANISATION
+from app.server.collector import settle
 from app.server.log import configure_logging
 from app.settings import Settings
 from app.storage import tenancy
@@ -37,6 +38,7 @@ def with_services(work: Callable[[Services], Awaitable[T]]) -> T:
 
     async def run() -> T:
         async with services(settings, installation) as parts:
+            settle()
             return await work(parts)
 
     try:

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 4096
 #: A longer head of a table is not repeated: it would leave no room for rows.
 MAX_HEADER_PIECES = MAX_PIECES // 2
 
-Pieces = Callable[[str], Sequence[tuple[int, int]]]
+Pieces = Callable[[str], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _Cutter:
         self.text = text
         self._pieces = pieces
         self._limit = limit
-        self._starts = [start for start, _ in pieces(text)]
+        self._starts = pieces(text)
         self._leads: dict[tuple[int, int], _Lead] = {}
 
     def count(self, start: int, end: int) -> int:
@@ -279,8 +279,8 @@ def chunk(parsed: Parsed, pieces: Pieces, limit: int = MAX_PIECES) -> list[Slice
     Every non-blank character is in exactly one slice, but for heads of tables, which stand before each slice of their
     rows. Blocks of one heading path, page, sheet and table are packed together; a slice spans two paths only where a
     heading has no text of its own. What is too big is cut into parts of about equal size at a block, paragraph, line,
-    sentence, blank or word piece, in this order of preference. `pieces` gives the code point offsets of each word piece
-    of a text; a single character of more than `limit` pieces is left whole.
+    sentence, blank or word piece, in this order of preference. `pieces` gives the code point at which each word piece
+    of a text begins; a single character of more than `limit` pieces is left whole.
     """
     cutter = _Cutter(parsed.text, pieces, limit)
     slices: list[Slice] = []

@@ -39,7 +39,7 @@ class Preparer:
 
     def content(self, name: str, parsed: Parsed, language: str) -> Content:
         title = parsed.title or name.rsplit("/", 1)[-1]
-        slices = chunk(parsed, self.pieces.spans)
+        slices = chunk(parsed, self.pieces.starts)
         tokens = self.tokens.count_all([item.text for item in slices])
         seen: Counter[tuple[Place, bytes]] = Counter()
         facts: list[SliceFacts] = []

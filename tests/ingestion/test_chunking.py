@@ -21,8 +21,8 @@ from tests.providers.parsers.test_markdown import FRAGMENTS
 PIECES = WordPieces()
 
 
-def words(text: str) -> Sequence[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"\S+", text)]
+def words(text: str) -> Sequence[int]:
+    return [match.start() for match in re.finditer(r"\S+", text)]
 
 
 def assert_sound(parsed: Parsed, slices: list[Slice], limit: int) -> None:
@@ -66,7 +66,7 @@ TEXTS = (
 def test_slices_are_exact_bounded_and_leave_nothing_out(text: str, limit: int, parse: object) -> None:
     assert callable(parse)
     parsed = parse(text)
-    slices = chunk(parsed, PIECES.spans, limit)
+    slices = chunk(parsed, PIECES.starts, limit)
     assert_sound(parsed, slices, limit)
     assert_paths(parsed, slices)
 
@@ -87,7 +87,7 @@ def test_blocks_that_meet_inside_a_word_are_cut_right(
             blocks.append(Block(position, end, path, "heading" if heading else "paragraph"))
         position = end
     parsed = Parsed(text, None, tuple(blocks), "text/plain", None)
-    slices = chunk(parsed, PIECES.spans, 12)
+    slices = chunk(parsed, PIECES.starts, 12)
     assert_sound(parsed, slices, 12)
     assert_paths(parsed, slices)
 
@@ -129,7 +129,7 @@ def test_cuts_prefer_paragraphs_then_lines_then_sentences_then_blanks() -> None:
 
 def test_an_oversize_paragraph_is_cut_into_equal_parts_without_a_tail() -> None:
     parsed = parse_plain(" ".join(["word"] * (MAX_PIECES + 2)))
-    assert [piece.pieces for piece in chunk(parsed, PIECES.spans)] == [MAX_PIECES // 2 + 1] * 2
+    assert [piece.pieces for piece in chunk(parsed, PIECES.starts)] == [MAX_PIECES // 2 + 1] * 2
 
 
 def test_a_block_that_fits_is_kept_whole_beside_one_that_does_not_fit_with_it() -> None:
@@ -145,7 +145,7 @@ def test_a_heading_is_not_left_alone_by_a_cut() -> None:
 def test_functions_and_methods_are_slices_of_their_own() -> None:
     source = '"""Doc."""\nimport os\n\n\nclass C:\n    """About."""\n\n    def m(self):\n        return os\n\n\n'
     source += "def f():\n    pass\n"
-    assert [(s.heading_path, s.text.splitlines()[0]) for s in chunk(parse_python(source), PIECES.spans)] == [
+    assert [(s.heading_path, s.text.splitlines()[0]) for s in chunk(parse_python(source), PIECES.starts)] == [
         ((), '"""Doc."""'),
         (("C",), "class C:"),
         (("C", "m"), "def m(self):"),
@@ -155,11 +155,11 @@ def test_functions_and_methods_are_slices_of_their_own() -> None:
 
 @pytest.mark.parametrize("source", ["", " \n\t\r\n", "\x0c"])
 def test_blank_text_has_no_slices(source: str) -> None:
-    assert chunk(parse_markdown(source), PIECES.spans) == []
+    assert chunk(parse_markdown(source), PIECES.starts) == []
 
 
 def test_a_character_of_more_pieces_than_the_limit_is_left_whole() -> None:
-    assert [(s.text, s.pieces) for s in chunk(parse_plain("각각"), PIECES.spans, 1)] == [("각", 3), ("각", 3)]
+    assert [(s.text, s.pieces) for s in chunk(parse_plain("각각"), PIECES.starts, 1)] == [("각", 3), ("각", 3)]
 
 
 @pytest.mark.parametrize(
@@ -180,15 +180,15 @@ def test_a_character_of_more_pieces_than_the_limit_is_left_whole() -> None:
 )
 def test_what_is_built_to_break_a_chunker_is_cut(source: str) -> None:
     parsed = parse_markdown(source)
-    assert_sound(parsed, chunk(parsed, PIECES.spans), MAX_PIECES)
+    assert_sound(parsed, chunk(parsed, PIECES.starts), MAX_PIECES)
 
 
 def test_the_text_is_tokenised_once_where_cuts_fall_between_words() -> None:
     calls: list[int] = []
 
-    def counted(text: str) -> Sequence[tuple[int, int]]:
+    def counted(text: str) -> Sequence[int]:
         calls.append(len(text))
-        return PIECES.spans(text)
+        return PIECES.starts(text)
 
     source = "# A\n\n" + "Some words of a sentence. " * 2000
     assert len(chunk(parse_markdown(source), counted)) > 40
@@ -202,7 +202,7 @@ def table_of(rows: int) -> str:
 
 def test_the_head_of_a_table_stands_before_each_slice_of_its_rows() -> None:
     parsed = parse_delimited(table_of(40), "text/csv")
-    first, *others = chunk(parsed, PIECES.spans, 40)
+    first, *others = chunk(parsed, PIECES.starts, 40)
     assert others
     assert (first.lead, first.place.row_start) == (0, 1)
     for piece in others:
@@ -228,7 +228,7 @@ def test_a_table_among_paragraphs_keeps_its_head_too() -> None:
 def test_a_head_that_leaves_no_room_for_rows_is_not_repeated() -> None:
     head = ",".join(f"column{number}" for number in range(12))
     parsed = parse_delimited(f"{head}\n" + f"{','.join(['x'] * 12)}\n" * 10, "text/csv")
-    assert all(piece.lead == 0 for piece in chunk(parsed, PIECES.spans, 40))
+    assert all(piece.lead == 0 for piece in chunk(parsed, PIECES.starts, 40))
 
 
 def test_a_slice_stands_on_one_page_and_in_one_table() -> None:
@@ -247,7 +247,7 @@ def test_a_slice_stands_on_one_page_and_in_one_table() -> None:
 def test_each_message_is_a_slice_and_a_long_one_repeats_its_sender() -> None:
     long = "Many words of a long message. " * 30
     records = [{"thread": "T", "sender": "ann", "text": "Short."}, {"thread": "T", "sender": "bob", "text": long}]
-    slices = chunk(parse_records("\n".join(map(json.dumps, records))), PIECES.spans, 60)
+    slices = chunk(parse_records("\n".join(map(json.dumps, records))), PIECES.starts, 60)
     assert slices[0].text == "ann\nShort."
     assert len(slices) > 2
     assert all(piece.text.startswith("bob\n") for piece in slices[1:])
@@ -264,7 +264,7 @@ def test_each_message_is_a_slice_and_a_long_one_repeats_its_sender() -> None:
 def test_slices_of_tables_are_bounded_and_lose_nothing(rows: list[list[str]], limit: int) -> None:
     parsed = parse_delimited("\n".join(",".join(row) for row in [["name", "age"], *rows]), "text/csv")
     position = 0
-    for piece in chunk(parsed, PIECES.spans, limit):
+    for piece in chunk(parsed, PIECES.starts, limit):
         body = parsed.text[piece.start : piece.end]
         assert piece.text[piece.lead :] == body
         assert piece.text[: piece.lead] in {"", "name,age\n"}

@@ -68,7 +68,7 @@ class Pages:
         return [draft for draft in found if draft.revisions and draft.revisions[-1].external_id.endswith(".md")]
 
     def slices(self, revision: Revision) -> list[Slice]:
-        return chunk(parse(revision.external_id, revision.read()), self._pieces.spans)
+        return chunk(parse(revision.external_id, revision.read()), self._pieces.starts)
 
     def since(self, draft: Draft, wanted: Slice) -> datetime:
         """When the text came to stand under its heading for good."""
