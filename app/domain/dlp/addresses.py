@@ -32,7 +32,6 @@ def emails(text: Text) -> Iterator[Finding]:
 _V4 = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _OCTET = frozenset(str(number) for number in range(256))
 _NUMBERED = words("version", "release", "build", "section", "chapter", "kapitel", "abschnitt", "oid", "rev")
-_HEADING = re.compile(r"[\s#>*\-(\[|v§=]*")
 
 
 def ipv4(text: Text) -> Iterator[Finding]:
@@ -44,7 +43,8 @@ def ipv4(text: Text) -> Iterator[Finding]:
         before = text.before(match.start())
         if before.endswith(("v", "§", "==", ">=", "~=", "^", "~")) or _NUMBERED.search(before[-16:]):
             continue
-        if all(len(part) == 1 for part in parts) and _HEADING.fullmatch(before) and parts != [parts[0]] * 4:
+        # Of one digit each, three of them different: so sections are numbered, and resolvers are not.
+        if all(len(part) == 1 for part in parts) and len(set(parts)) > 2:
             continue
         yield Finding(*match.span(), Detector.IP)
 

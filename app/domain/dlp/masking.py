@@ -39,6 +39,8 @@ def masked(text: str, found: Findings) -> str:
 
 def blanked(text: str, found: Findings) -> str:
     """The same with blanks: the words of a placeholder, which every masked text holds, would find nothing."""
+    if not found:
+        return text
     parts: list[str] = []
     position = 0
     for item in found:

@@ -74,9 +74,16 @@ class Policy:
         """Whether an endpoint there may be sent texts of the class, redacted."""
         return may_be_sent(classification, where, self.barred)
 
+    def kept_from(self, where: Locality) -> list[str]:
+        """Classes whose texts an endpoint there may not be sent."""
+        return [kind.value for kind, _ in self.actions if not self.may_be_sent(kind.value, where)]
+
     def masks_index(self, classification: str) -> bool:
         """Whether words that a detector found are kept out of what the text leg searches."""
         return self.action(classification) is not Action.ALLOW
+
+
+DEFAULT_POLICY = Policy()
 
 
 def tag(masks: bool) -> str:

@@ -7,7 +7,7 @@ from typing import NewType
 
 from app.domain.dlp.accounts import cards, ibans
 from app.domain.dlp.addresses import emails, ipv4, ipv6
-from app.domain.dlp.finding import DETECTORS_VERSION, Finding, Findings, merged
+from app.domain.dlp.finding import DETECTORS_VERSION, Finding, Findings, merged, within
 from app.domain.dlp.folding import fold
 from app.domain.dlp.identities import Kind, identities
 from app.domain.dlp.masking import masked
@@ -59,6 +59,13 @@ class Scanner:
         """What is found, in order and apart, in code points of the text; linear in it. `ScanFailed` when a detector
         fails."""
         return self._short(text) if len(text) <= SHORT else self._scan(text)
+
+    def scan_slice(self, text: str, found: Findings, start: int, end: int) -> Findings:
+        """What is found in a slice of a text in which `found` was found: [start, end) of it, and before that what is
+        repeated from elsewhere, as the head of a table is."""
+        lead = len(text) - (end - start)
+        inside = (Finding(item.start + lead, item.end + lead, item.detector) for item in within(found, start, end))
+        return (*(self.scan(text[:lead]) if lead else ()), *inside)
 
     def redacted(self, text: str) -> Redacted:
         """The text without what is found in it."""

@@ -14,7 +14,7 @@ _LONG = 6
 #: Capitals with digits behind them, as accounts and identities begin.
 _CODE = re.compile(r"[A-Z]{2,6}[0-9]{2}")
 #: Characters before a number in which words say what it is.
-REACH = 40
+REACH = 64
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,11 @@ Detect = Callable[[Text], Iterable[Finding]]
 def words(*stems: str) -> re.Pattern[str]:
     """Words that begin with one of the stems."""
     return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(stems)})")
+
+
+_STARTS = re.compile(r"(?<![^\W\d_])[^\W\d_]")
+
+
+def says(before: str, stems: tuple[str, ...]) -> bool:
+    """Whether a word begins with one of many stems: many times as fast as a pattern of them."""
+    return any(before.startswith(stems, match.start()) for match in _STARTS.finditer(before))
