@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.domain.dlp.finding import Findings, packed
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
@@ -52,6 +54,20 @@ class SliceFacts:
     end: int
     place: Place
     lexemes: dict[int, float]
+    #: What detectors found in the text, and the tag of the policy that `lexemes` were made under.
+    findings: Findings = ()
+    dlp_tag: str = ""
+
+    @property
+    def stored(self) -> bytes:
+        """What a stored slice is told from another by: by what is found in it too, since that may come from the text
+        around it."""
+        return told_apart(self.identity, packed(self.findings))
+
+
+def told_apart(identity: bytes, findings: Sequence[int] | None) -> bytes:
+    """An identity together with findings as they are stored."""
+    return identity + b"".join(number.to_bytes(4, "big") for number in findings or ())
 
 
 def slice_identity(title: str, place: Place, text_sha256: bytes, occurrence: int) -> bytes:

@@ -130,3 +130,5 @@ class Source:
     index_version: int
     access_policy: Mapping[str, Any] | None
     synced_at: datetime | None
+    #: Something that the policy bars from delivery is found in it.
+    flagged: bool = False

@@ -244,7 +244,9 @@ def explain(
             if happened:
                 note(reason)
     if rest and not found:
-        note(Drift.RANKING_CHANGED if against_now else Drift.STORE_CHANGED, *rest)
+        drifted = Drift.RANKING_CHANGED if against_now else Drift.STORE_CHANGED
+        # What the policy bars or masks takes another place, and with it what comes after.
+        note(Drift.POLICY_CHANGED if policy_changed else drifted, *rest)
     return tuple(
         DriftReason(reason, tuple(sorted(found[reason])), _sentence(reason, problems))
         for reason in Drift

@@ -6,13 +6,15 @@ with its postings and embeddings, so nothing is analysed or embedded twice.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
 from sqlalchemy import text
 
-from app.domain.document import SliceFacts
+from app.domain.dlp.finding import packed
+from app.domain.document import SliceFacts, told_apart
 from app.domain.temporal import Period, Portion, Row
 from app.storage.engine import Session, WriteSession
 from app.storage.scope import believed_now, tenant
@@ -38,17 +40,17 @@ class CopiedChunk:
 
 
 _CHUNKS = text(
-    f"SELECT c.id, c.document_id, c.valid_from, c.valid_to, c.identity FROM chunks c WHERE {believed_now('c')} "
-    "AND c.document_id = ANY(CAST(:documents AS uuid[])) ORDER BY c.valid_from NULLS FIRST"
+    f"SELECT c.id, c.document_id, c.valid_from, c.valid_to, c.identity, c.findings FROM chunks c "
+    f"WHERE {believed_now('c')} AND c.document_id = ANY(CAST(:documents AS uuid[])) ORDER BY c.valid_from NULLS FIRST"
 )
 
 
 async def believed(session: Session, documents: Sequence[UUID]) -> dict[UUID, tuple[Row[UUID, bytes], ...]]:
-    """Today's belief of each document's slices, by identity."""
+    """Today's belief of each document's slices, as `SliceFacts.stored` tells them apart."""
     found: dict[UUID, list[Row[UUID, bytes]]] = {document: [] for document in documents}
     for row in await session.rows(_CHUNKS, {"organisation": session.organisation, "documents": list(documents)}):
         period = Period(row.valid_from, row.valid_to)
-        found[row.document_id].append(Row(row.id, Portion(period, row.identity)))
+        found[row.document_id].append(Row(row.id, Portion(period, told_apart(row.identity, row.findings))))
     return {document: tuple(rows) for document, rows in found.items()}
 
 
@@ -63,8 +65,27 @@ async def create(session: WriteSession, source: StoredSource, items: Sequence[Ne
     )
     await session.run(_NEW_CHUNK, [_chunk(place, item) for item in items])
     await session.run(_NEW_POSTING, [_posting(place, item) for item in items])
-    if embed and items:
-        await session.run(_QUEUE, {**base, "ids": [item.id for item in items]})
+    if embed:
+        await queue(session, [item.id for item in items])
+
+
+async def queue(session: Session, ids: Sequence[UUID]) -> None:
+    """They wait for their embedding."""
+    if ids:
+        await session.run(_QUEUE, {"organisation": session.organisation, "ids": list(ids)})
+
+
+async def keep_vectors(
+    session: WriteSession, copies: Sequence[tuple[UUID, UUID, datetime | None, datetime | None]]
+) -> None:
+    """Slices, each (its id, that of the one it stands for, valid from, valid to), have the embeddings of those, or
+    their place in the queue."""
+    if not copies:
+        return
+    ids, from_ids, starts, ends = (list(column) for column in zip(*copies, strict=True))
+    named = {"ids": ids, "from_ids": from_ids, "valid_from": starts, "valid_to": ends}
+    for statement in (_COPY_EMBEDDINGS, _COPY_QUEUE):
+        await session.run(statement, {"organisation": session.organisation, "stamp": session.stamp, **named})
 
 
 async def close(session: WriteSession, ids: Sequence[UUID]) -> None:
@@ -98,9 +119,10 @@ _NEW_TEXT = text(
 _NEW_CHUNK = text(
     "INSERT INTO chunks (organisation_id, id, document_id, source_id, space_id, identity, text_sha256, content_sha256, "
     "ordinal, start_offset, end_offset, heading_path, page, sheet, table_name, row_start, row_end, index_version, "
-    "valid_from, valid_to, system_from) VALUES (:organisation, :id, :document, :source, :space, :identity, "
-    ":text_sha256, :content, :ordinal, :start, :end, :heading_path, :page, :sheet, :table, :row_start, :row_end, "
-    ":index_version, :valid_from, :valid_to, :stamp)"
+    "dlp_tag, findings, valid_from, valid_to, system_from) "
+    "VALUES (:organisation, :id, :document, :source, :space, :identity, :text_sha256, :content, :ordinal, :start, "
+    ":end, :heading_path, :page, :sheet, :table, :row_start, :row_end, "
+    ":index_version, :dlp_tag, :findings, :valid_from, :valid_to, :stamp)"
 )
 _NEW_POSTING = text(
     "INSERT INTO postings (organisation_id, chunk_id, space_id, source_id, keys, terms, valid_from, valid_to, "
@@ -127,9 +149,10 @@ _COPIED = (
 _COPY_CHUNKS = text(
     "INSERT INTO chunks (organisation_id, id, document_id, source_id, space_id, identity, text_sha256, content_sha256, "
     "ordinal, start_offset, end_offset, heading_path, page, sheet, table_name, row_start, row_end, index_version, "
-    "valid_from, valid_to, system_from) SELECT c.organisation_id, n.id, c.document_id, c.source_id, c.space_id, "
-    "c.identity, c.text_sha256, c.content_sha256, c.ordinal, c.start_offset, c.end_offset, c.heading_path, c.page, "
-    "c.sheet, c.table_name, c.row_start, c.row_end, c.index_version, n.valid_from, n.valid_to, :stamp "
+    "dlp_tag, findings, valid_from, valid_to, system_from) "
+    "SELECT c.organisation_id, n.id, c.document_id, c.source_id, c.space_id, c.identity, c.text_sha256, "
+    "c.content_sha256, c.ordinal, c.start_offset, c.end_offset, c.heading_path, c.page, c.sheet, c.table_name, "
+    "c.row_start, c.row_end, c.index_version, c.dlp_tag, c.findings, n.valid_from, n.valid_to, :stamp "
     f"FROM {_COPIED} JOIN chunks c ON {tenant('c')} AND c.id = n.from_id"
 )
 _COPY_POSTINGS = text(
@@ -167,6 +190,8 @@ def _chunk(place: Mapping[str, Any], item: NewChunk) -> dict[str, Any]:
         "table": where.table,
         "row_start": where.row_start,
         "row_end": where.row_end,
+        "dlp_tag": cut.dlp_tag,
+        "findings": packed(cut.findings) or None,
         "valid_from": item.period.start,
         "valid_to": item.period.end,
     }

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from sqlalchemy import text
 
+from app.domain.dlp.finding import unpacked
+from app.domain.dlp.scanning import Part
 from app.storage.engine import Session, WriteSession
 from app.storage.scope import believed_now, tenant, valid
 
@@ -25,6 +27,14 @@ class Waiting:
     title: str
     heading_path: list[str]
     text: str
+    classification: str
+    findings: list[int] | None
+    dlp_tag: str
+
+    @property
+    def part(self) -> Part:
+        """The text with what was found in it when it was indexed."""
+        return Part(self.text, unpacked(self.findings), self.dlp_tag)
 
 
 # With `:source` NULL, of any.
@@ -43,15 +53,17 @@ _CLAIM = text(
             ORDER BY w.position LIMIT :limit FOR UPDATE SKIP LOCKED)
         RETURNING q.chunk_id, q.position
     )
-    SELECT q.chunk_id, v.title, c.heading_path, t.text
+    SELECT q.chunk_id, v.title, c.heading_path, t.text, o.classification, c.findings, c.dlp_tag
     FROM claimed q
     JOIN chunks c ON {believed_now("c")} AND c.id = q.chunk_id
+    JOIN sources o ON {believed_now("o")} AND o.id = c.source_id
     JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
     JOIN document_versions v ON {believed_now("v")} AND v.document_id = c.document_id
         AND {valid("v", "coalesce(c.valid_from, '-infinity')")}
     ORDER BY q.position
     """
 )
+_UNQUEUE = text(f"DELETE FROM embedding_queue q WHERE {tenant('q')} AND q.chunk_id = ANY(CAST(:ids AS uuid[]))")
 _DEPTH = text(f"SELECT count(*) FROM embedding_queue q WHERE {tenant('q')} AND {_OF_SOURCE.format('q')}")
 _ATTACH = text(
     f"""
@@ -65,6 +77,18 @@ _ATTACH = text(
     SELECT c.organisation_id, c.valid_to IS NULL, c.id, :model, c.space_id, c.source_id, n.vector, c.valid_from,
         c.valid_to, :stamp
     FROM vectors n JOIN done ON done.chunk_id = n.id JOIN chunks c ON {believed_now("c")} AND c.id = n.id
+    ON CONFLICT DO NOTHING
+    """
+)
+_QUEUE_MISSING = text(
+    f"""
+    INSERT INTO embedding_queue (organisation_id, chunk_id)
+    SELECT c.organisation_id, c.id FROM chunks c JOIN sources o ON {believed_now("o")} AND o.id = c.source_id
+        AND NOT o.classification = ANY(CAST(:barred AS text[]))
+    WHERE {believed_now("c")} AND (CAST(:source AS uuid) IS NULL OR c.source_id = CAST(:source AS uuid))
+    AND NOT EXISTS (SELECT FROM embeddings e WHERE {tenant("e")} AND e.live = (c.valid_to IS NULL)
+        AND e.chunk_id = c.id AND e.model = :model)
+    ORDER BY c.valid_to IS NOT NULL, c.id
     ON CONFLICT DO NOTHING
     """
 )
@@ -103,8 +127,23 @@ async def attach(session: WriteSession, ids: Sequence[UUID], vectors: NDArray[np
     )
 
 
+async def unqueue(session: Session, ids: Sequence[UUID]) -> None:
+    """They are not to be embedded."""
+    if ids:
+        await session.run(_UNQUEUE, {"organisation": session.organisation, "ids": list(ids)})
+
+
 async def depth(session: Session, source: UUID | None = None) -> int:
     return int(await session.value(_DEPTH, {"organisation": session.organisation, "source": source}))
+
+
+async def queue_missing(session: Session, model: str, barred: Sequence[str], source: UUID | None = None) -> int:
+    """Queue the chunks without an embedding of the model, of one source or of any, but for those of barred classes;
+    how many. Those that hold now come first."""
+    return await session.run(
+        _QUEUE_MISSING,
+        {"organisation": session.organisation, "model": model, "barred": list(barred), "source": source},
+    )
 
 
 async def coverage(session: Session, model: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from app.domain.memory import EpistemicStatus, MemoryFacts, Owner, TransformType
 from app.storage.engine import AnyRow, Session, WriteSession
 from app.storage.facts import Family
-from app.storage.scope import known, tenant, valid, valid_within
+from app.storage.scope import believed_now, known, tenant, valid, valid_within
 
 
 def _encode(facts: MemoryFacts) -> Mapping[str, Any]:
@@ -120,6 +120,21 @@ async def attach_embedding(
             "stamp": session.stamp,
         },
     )
+
+
+_UNEMBEDDED = text(
+    f"""
+    SELECT DISTINCT ON (m.memory_id, m.text_sha256) m.memory_id, m.text_sha256, m.text FROM memory_versions m
+    WHERE {believed_now("m")} AND NOT EXISTS (SELECT FROM memory_embeddings e WHERE {tenant("e")}
+        AND e.memory_id = m.memory_id AND e.text_sha256 = m.text_sha256 AND e.model = :model)
+    ORDER BY m.memory_id, m.text_sha256 LIMIT :limit
+    """
+)
+
+
+async def unembedded(session: Session, model: str, limit: int) -> Sequence[AnyRow]:
+    """Texts of memories that have no embedding of the model, as (memory_id, text_sha256, text)."""
+    return await session.rows(_UNEMBEDDED, {"organisation": session.organisation, "model": model, "limit": limit})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from pgvector import HalfVector, SparseVector
 from sqlalchemy import TextClause, text
 
+from app.domain.dlp.finding import unpacked
+from app.domain.dlp.scanning import Part
 from app.storage.engine import Session
 from app.storage.scope import Scope, tenant, visible
 
@@ -125,6 +127,14 @@ class Passage:
     source_created_at: datetime | None
     source_updated_at: datetime | None
     version_system_from: datetime
+    source_id: UUID
+    findings: list[int] | None = None
+    dlp_tag: str = ""
+
+    @property
+    def part(self) -> Part:
+        """The text with what was found in it when it was indexed."""
+        return Part(self.text, unpacked(self.findings), self.dlp_tag)
 
 
 # There is one version at a point of both clocks. Asked for in this order it is found first, not among all of history.
@@ -135,7 +145,8 @@ def _passages(present: bool) -> TextClause:
         SELECT c.id, t.text, t.tokens, c.heading_path, c.ordinal, c.start_offset, c.end_offset, c.page, c.sheet,
             c.table_name, c.row_start, c.row_end, c.index_version, c.valid_from, c.valid_to, c.system_from,
             v.id, v.external_id, v.title, v.url, CAST(v.confidence AS float8), v.epistemic_status, v.transform_type,
-            v.tags, v.source_created_at, v.source_updated_at, v.system_from
+            v.tags, v.source_created_at, v.source_updated_at, v.system_from,
+            c.source_id, c.findings, c.dlp_tag
         FROM chunks c
         JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
         CROSS JOIN LATERAL (SELECT v.* FROM document_versions v

@@ -9,9 +9,11 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from app.domain.dlp.policy import DEFAULT_POLICY, Policy
 from app.domain.principal import Token
 from app.storage.engine import Session
 from app.storage.permissions import stands
+from app.storage.policies import TODAY, flagged, today
 from app.storage.revocations import revoked, token_parameters
 from app.storage.scope import believed_now, known, tenant, valid
 
@@ -23,7 +25,8 @@ def _on(path: str) -> str:
 
 # One row: the clock, and everything about spaces that the question needs. A space counts when it was known at :known_at
 # and still exists today; permission is always today's, held where the space stands today. An active space and a lens
-# are as they were known then, and count only for who may see their space today.
+# are as they were known then, and count only for who may see their space today. The policy against leaks and the class
+# of a source are today's.
 _REACH = text(
     f"""
     WITH clock AS (
@@ -63,16 +66,18 @@ _REACH = text(
         (SELECT jsonb_object_agg(w.level, w.weight) FROM level_weights w WHERE {known("w", "at.known_at")}) AS weights,
         (SELECT jsonb_agg(jsonb_build_object(
                 'id', o.id, 'space_id', o.space_id, 'kind', o.kind, 'provider', o.provider, 'name', o.name,
-                'classification', o.classification, 'language', o.language, 'index_version', o.index_version,
+                'classification', p.classification, 'flagged', {flagged("o.id", "p.classification")},
+                'language', o.language, 'index_version', o.index_version,
                 'access_policy', o.access_policy,
                 'synced_at', (SELECT max(y.system_from) FROM source_syncs y WHERE {tenant("y")}
                     AND y.source_id = o.id AND y.system_from <= at.known_at)) ORDER BY o.id)
-            FROM sources o WHERE {known("o", "at.known_at")} AND o.space_id IN (SELECT id FROM chain)
-            AND EXISTS (SELECT FROM sources p WHERE {believed_now("p")} AND p.id = o.id)) AS sources,
+            FROM sources o JOIN sources p ON {believed_now("p")} AND p.id = o.id
+            WHERE {known("o", "at.known_at")} AND o.space_id IN (SELECT id FROM chain)) AS sources,
         (SELECT to_jsonb(l) FROM lenses l JOIN spaces s ON {believed_now("s")} AND s.id = l.space_id
             WHERE {known("l", "at.known_at")} AND l.id = CAST(:lens_id AS uuid) AND (s.owner_id = :user
                 OR s.owner_id IS NULL AND EXISTS (SELECT FROM held h WHERE {_on("s.path")}))) AS lens,
-        {revoked()} AS revoked
+        {revoked()} AS revoked,
+        ({TODAY}) AS policy
     FROM at
     """
 )
@@ -91,6 +96,7 @@ class Reach:
     sources: list[dict[str, Any]]
     lens: dict[str, Any] | None = None
     revoked: bool = False
+    policy: Policy = DEFAULT_POLICY
 
 
 async def reach(
@@ -122,7 +128,7 @@ async def reach(
     )
     if not rows:
         return None
-    clock, now, target, spaces, weights, sources, lens, revoked_token = rows[0]
+    clock, now, target, spaces, weights, sources, lens, revoked_token, policy = rows[0]
     return Reach(
         clock=clock,
         # Not read back: the driver would return the first instant there is as one without an offset.
@@ -134,4 +140,5 @@ async def reach(
         sources=sources or [],
         lens=lens,
         revoked=revoked_token,
+        policy=today(policy),
     )

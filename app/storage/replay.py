@@ -9,14 +9,17 @@ from uuid import UUID
 from sqlalchemy import text
 
 from app.domain.chain import Entry
+from app.domain.dlp.policy import DEFAULT_POLICY, Policy
 from app.domain.principal import Permission
 from app.storage.engine import Session
 from app.storage.permissions import reaches
+from app.storage.policies import TODAY, flagged, today
 from app.storage.scope import believed_now, known, tenant, valid
 
 # As `reach` gives them, but by id and as they were known then: whether they still exist is not asked.
 _SOURCE = f"""jsonb_build_object('id', o.id, 'space_id', o.space_id, 'kind', o.kind, 'provider', o.provider,
     'name', o.name, 'classification', o.classification, 'language', o.language, 'index_version', o.index_version,
+    'flagged', {flagged("o.id", "o.classification")},
     'access_policy', o.access_policy, 'synced_at', (SELECT max(y.system_from) FROM source_syncs y
         WHERE {tenant("y")} AND y.source_id = o.id AND y.system_from <= :known_at))"""
 _SCOPE = text(
@@ -30,7 +33,8 @@ _SCOPE = text(
         (SELECT jsonb_agg({_SOURCE}) FROM sources o WHERE {known("o")} AND CASE WHEN CAST(:sources AS uuid[]) IS NULL
             THEN o.space_id IN (SELECT id FROM chosen) ELSE o.id = ANY(CAST(:sources AS uuid[])) END) AS sources,
         (SELECT jsonb_object_agg(w.level, w.weight) FROM level_weights w WHERE {known("w")}) AS weights,
-        (SELECT to_jsonb(l) FROM lenses l WHERE {known("l")} AND l.id = CAST(:lens AS uuid)) AS lens
+        (SELECT to_jsonb(l) FROM lenses l WHERE {known("l")} AND l.id = CAST(:lens AS uuid)) AS lens,
+        ({TODAY}) AS policy
     FROM organisation_clocks c WHERE {tenant("c")}
     """
 )
@@ -44,6 +48,7 @@ class ScopeThen:
     sources: list[dict[str, Any]]
     weights: dict[str, float]
     lens: dict[str, Any] | None
+    policy: Policy = DEFAULT_POLICY
 
 
 async def scope_then(
@@ -62,8 +67,8 @@ async def scope_then(
     )
     if not rows:
         return None
-    clock, now, found, held, weights, lens_row = rows[0]
-    return ScopeThen(clock, now, found or [], held or [], weights or {}, lens_row)
+    clock, now, found, held, weights, lens_row, policy = rows[0]
+    return ScopeThen(clock, now, found or [], held or [], weights or {}, lens_row, today(policy))
 
 
 _SEARCHED = text(

@@ -24,6 +24,7 @@ class StoredSource:
     name: str
     language: str
     index_version: int
+    classification: str = "internal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Sync:
     cursor: str | None
 
 
-_COLUMNS = "o.id, o.space_id, o.kind, o.provider, o.name, o.language, o.index_version"
+_COLUMNS = "o.id, o.space_id, o.kind, o.provider, o.name, o.language, o.index_version, o.classification"
 _FIND = text(
     f"SELECT {_COLUMNS} FROM sources o WHERE {believed_now('o')} AND o.space_id = CAST(:space AS uuid) "
     "AND o.provider = :provider AND o.name = :name"
@@ -96,7 +97,7 @@ async def create_source(
             "stamp": session.stamp,
         },
     )
-    return StoredSource(id, space, kind, provider, name, language, 1)
+    return StoredSource(id, space, kind, provider, name, language, 1, classification)
 
 
 async def record_sync(session: WriteSession, source: UUID, cursor: str | None) -> None:

@@ -10,6 +10,7 @@ from app.storage.tables.code import (
 )
 from app.storage.tables.credentials import api_keys, revoked_subjects, revoked_tokens
 from app.storage.tables.delivered import delivered_items, delivered_progress, erased_items
+from app.storage.tables.dlp import dlp_policies, reindex_queue
 from app.storage.tables.documents import (
     chunks,
     contents,
@@ -69,6 +70,7 @@ __all__ = [
     "contents",
     "delivered_items",
     "delivered_progress",
+    "dlp_policies",
     "document_links",
     "document_versions",
     "documents",
@@ -97,6 +99,7 @@ __all__ = [
     "postings",
     "principals",
     "rate_counts",
+    "reindex_queue",
     "response_links",
     "retrieval_traces",
     "revoked_subjects",
