@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from app.ingestion.embedding import EmbeddingWorker
 from app.ingestion.intake import Intake
 from app.ingestion.jobs import JobKind, JobWorker
 from app.ingestion.prepare import Preparer
+from app.ingestion.reindexing import Reindexer
 from app.ingestion.syncing import Syncing
 from app.memory.proposing import Proposals
 from app.memory.revision import Reviser
@@ -42,6 +43,8 @@ from app.providers.chat import Chat
 from app.providers.checkpoint_log import CheckpointLog
 from app.providers.embedded_postgres import EmbeddedPostgres
 from app.providers.embedder.base import Embedder
+from app.providers.embedder.endpoint import MOST_BYTES as MOST_EMBEDDING_BYTES
+from app.providers.embedder.endpoint import EndpointEmbedder
 from app.providers.embedder.hashing import HashingEmbedder
 from app.providers.embedder.minilm import MiniLM
 from app.providers.endpoint import Endpoint
@@ -72,9 +75,9 @@ from app.storage.vector_index import ensure_index
 ROOT = Path(__file__).resolve().parent.parent
 ALEMBIC = ROOT / "alembic.ini"
 
-#: Connections of a process's own tasks: the sequencer, checkpoints, the index of deliveries, embeddings, a verification
-#: and what holds its claim.
-BACKGROUND = 6
+#: Connections of a process's own tasks: the sequencer, checkpoints, the index of deliveries, embeddings, indexes made
+#: anew, a verification and what holds its claim.
+BACKGROUND = 7
 
 
 def read_settings() -> Settings:
@@ -130,11 +133,15 @@ def _index_vectors(owner_url: str, settings: Settings) -> None:
     """The index of the embedder's vectors, where searches are to use it."""
     if settings.search_backend != "hnsw":
         return
-    match settings.embedder:
+    match settings.embedding:
         case "local":
             asyncio.run(ensure_index(owner_url, MiniLM.model, MiniLM.dimensions))
         case "hash":
             asyncio.run(ensure_index(owner_url, HashingEmbedder.model, HashingEmbedder.dimensions))
+        case "http":
+            assert settings.embeddings_model is not None
+            assert settings.embeddings_dimensions is not None
+            asyncio.run(ensure_index(owner_url, settings.embeddings_model, settings.embeddings_dimensions))
         case "none":
             pass
 
@@ -165,6 +172,7 @@ class Services:
     schedule: Schedule | None
     witnessing: Witnessing | None
     embedding: EmbeddingWorker | None
+    reindexer: Reindexer
     watch: Watch
     listener: Listener | Poller
     rung: asyncio.Event
@@ -227,6 +235,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
                 embedder if settings.search_backend != "text" else None,
                 analyser,
                 parse_level_weights(settings.level_weights or ""),
+                counter,
                 settings.max_candidates,
                 rewriter,
                 reranking,
@@ -257,6 +266,7 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
             else None,
             witnessing=witnessing,
             embedding=EmbeddingWorker(background, embedder) if embedder else None,
+            reindexer=Reindexer(database, preparer, embedder),
             watch=watch,
             listener=_listener(settings, installation.url, background, watch),
             rung=rung,
@@ -273,6 +283,8 @@ async def services(settings: Settings, installation: Installation) -> AsyncItera
     finally:
         if gateway is not None:
             await gateway.close()
+        if isinstance(embedder, EndpointEmbedder):
+            await embedder.close()
         if jwks is not None:
             await jwks.close()
         await uses.write()
@@ -319,6 +331,7 @@ async def workers(parts: Services, *, everything: bool = False) -> AsyncIterator
         tasks.append(asyncio.create_task(parts.jobs.run()))
         if parts.embedding is not None:
             tasks.append(asyncio.create_task(parts.embedding.run()))
+        tasks.append(asyncio.create_task(replace(parts.reindexer, database=parts.background).run()))
     try:
         yield
     finally:
@@ -383,13 +396,22 @@ def _origins(settings: Settings) -> frozenset[str]:
 
 
 def _embedder(settings: Settings) -> Embedder | None:
-    match settings.embedder:
+    match settings.embedding:
         case "local":
             return MiniLM()
         case "hash":
             return HashingEmbedder()
         case "none":
             return None
+        case "http":
+            url, model, dimensions = settings.embeddings_url, settings.embeddings_model, settings.embeddings_dimensions
+            assert url is not None
+            assert model is not None
+            assert dimensions is not None
+            endpoint = Endpoint(
+                url, _locality(settings, url), settings.embeddings_api_key, most_bytes=MOST_EMBEDDING_BYTES
+            )
+            return EndpointEmbedder(endpoint, model, dimensions)
 
 
 def _rewriter(settings: Settings) -> Rewriter | None:

@@ -16,6 +16,7 @@ from app.commands.api_keys import api_keys, revoke_tokens_
 from app.commands.bundles import export_evidence, verify_bundle_
 from app.commands.evidence import evidence_
 from app.commands.grant import grant_
+from app.commands.indexing import backfill_, print_findings, reindex_
 from app.commands.keys import keys
 from app.commands.replay import replay_
 from app.commands.running import Organisation, err, out, progress_bar, read_settings, require_known, with_services
@@ -225,6 +226,7 @@ async def _ingest(
         f"{len(report.failures)} files could not be read.",
         soft_wrap=True,
     )
+    await print_findings(parts, organisation, source.id)
     if wait:
         await _embed(parts, organisation, source.id)
     return report
@@ -314,14 +316,23 @@ def status(organisation: Organisation = ORGANISATION) -> None:
         for label, value in (
             ("Search backend", parts.search_backend),
             ("Embedding model", model or "none"),
+            ("Embeddings are made", embedder.locality if embedder else "nowhere"),
             ("Spaces", state.spaces),
             ("Chunks", state.chunks),
             ("Embedded chunks", state.embedded_chunks),
             ("Waiting for an embedding", state.embedding_queue_depth),
+            ("Sources waiting to be indexed anew", state.reindex_queue_depth),
             ("Events waiting to be chained", state.queue_depth),
             ("Last sequence of the chain", state.chain_head_sequence),
         ):
             out.print(f"{label}: {value}")
+        for space in state.coverage:
+            out.print(
+                f"{space.key_path}: {space.chunks} chunks, {space.embedded} embedded, {space.indexed} indexed as the "
+                "policy says",
+                markup=False,
+                soft_wrap=True,
+            )
 
     with_services(work)
 
@@ -333,3 +344,5 @@ cli.command(
     "evidence", epilog="Example: muniment evidence --format csv --from 2026-11-01T00:00:00Z --out november.csv"
 )(evidence_)
 cli.command("revoke-tokens", epilog="Example: muniment revoke-tokens --subject ada")(revoke_tokens_)
+cli.command("reindex", epilog="Example: muniment reindex 01a22c4e-2968-7457-9254-1a4081a5960e")(reindex_)
+cli.command("backfill", epilog="Example: MUNIMENT_EMBEDDINGS_MODEL=… muniment backfill")(backfill_)

@@ -74,6 +74,14 @@ class Settings(BaseSettings):
     embedder: Literal["local", "hash", "none"] = Field(
         "local", description="`local`: the packaged MiniLM. `hash`: no model, for tests. `none`: text search alone."
     )
+    embeddings_url: str | None = Field(
+        None, description="Base URL of an OpenAI-compatible `/embeddings` endpoint, which then embeds instead."
+    )
+    embeddings_model: str | None = Field(None, description="Its model.", validate_default=True)
+    embeddings_dimensions: int | None = Field(
+        None, ge=1, le=16_000, description="Length of that model's vectors.", validate_default=True
+    )
+    embeddings_api_key: SecretStr | None = Field(None, description="Bearer key of the embedding endpoint.")
     embeddings_internal_hosts: str | None = Field(
         None, description="Hosts, as `host,…`, whose endpoints lie inside the deployment, as those on this machine do."
     )
@@ -236,7 +244,7 @@ class Settings(BaseSettings):
             raise ValueError("write it as postgresql://user:password@host:port/database")
         return value
 
-    @field_validator("rewrite_url", "rerank_url", "witness_url", "gateway_upstream_url")
+    @field_validator("embeddings_url", "rewrite_url", "rerank_url", "witness_url", "gateway_upstream_url")
     @classmethod
     def _endpoint(cls, value: str | None) -> str | None:
         try:
@@ -299,6 +307,18 @@ class Settings(BaseSettings):
         if value == "on" and given.data.get("operations") is None:
             raise ValueError("MUNIMENT_OPERATIONS must name them")
         return value
+
+    @field_validator("embeddings_model", "embeddings_dimensions")
+    @classmethod
+    def _described(cls, value: str | int | None, given: ValidationInfo) -> str | int | None:
+        if value is None and given.data.get("embeddings_url") is not None:
+            raise ValueError("MUNIMENT_EMBEDDINGS_URL is set and needs a model and its dimensions")
+        return value
+
+    @property
+    def embedding(self) -> Literal["local", "hash", "none", "http"]:
+        """What embeds."""
+        return "http" if self.embeddings_url is not None else self.embedder
 
     @field_validator("level_weights")
     @classmethod

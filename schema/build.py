@@ -8,6 +8,7 @@ from strawberry.types import ExecutionContext
 from schema.errors import CodedErrors
 from schema.limits import Admission
 from schema.mutations.credentials import CredentialMutations
+from schema.mutations.dlp import DlpMutations
 from schema.mutations.documents import DocumentMutations
 from schema.mutations.evidence import EvidenceMutations
 from schema.mutations.grants import GrantMutations
@@ -15,6 +16,7 @@ from schema.mutations.memory import MemoryMutations
 from schema.mutations.sources import SourceMutations
 from schema.mutations.spaces import SpaceMutations
 from schema.queries.credentials import CredentialQueries
+from schema.queries.dlp import DlpQueries
 from schema.queries.evidence import EvidenceQueries
 from schema.queries.facts import FactQueries
 from schema.queries.gateway import GatewayQueries
@@ -49,6 +51,7 @@ class Query(
     CredentialQueries,
     ListingQueries,
     SourceQueries,
+    DlpQueries,
 ):
     pass
 
@@ -62,6 +65,7 @@ class Mutation(
     SpaceMutations,
     GrantMutations,
     CredentialMutations,
+    DlpMutations,
 ):
     pass
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from app.domain.chain import mac
+from app.domain.dlp.scanning import Redacted
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.principal import Principal
 from app.domain.replay import (
@@ -39,6 +40,7 @@ from app.evidence.attribution import (
 from app.evidence.sight import EVERYTHING, Sight, shown
 from app.evidence.trace import lapsed
 from app.providers.keyring import KeyRing
+from app.providers.redaction.scanner import SCANNER
 from app.storage import evidence, movements, traces
 from app.storage import replay as storage
 from app.storage.engine import Database, Session
@@ -47,7 +49,7 @@ from app.storage.movements import Held
 #: Makes a retrieval again from (record, trace, question, groups of the caller), writing nothing; at today's clocks and
 #: permissions when the last is true.
 Rerun: TypeAlias = Callable[
-    [Session, Mapping[str, Any], Trace | None, str | None, tuple[UUID, ...], bool], Awaitable[Again]
+    [Session, Mapping[str, Any], Trace | None, Redacted | None, tuple[UUID, ...], bool], Awaitable[Again]
 ]
 
 
@@ -167,17 +169,19 @@ async def _trace(session: Session, attribution: Attribution) -> Trace | None:
     return None if payload is None else decode(payload)
 
 
-def _query(record: Mapping[str, Any], trace: Trace | None, query: str | None) -> str | None:
-    """The question in the words that were hashed. A trace that says another one is told of by the verdict."""
+def _query(record: Mapping[str, Any], trace: Trace | None, query: str | None) -> Redacted | None:
+    """The question in the words that were hashed, which are redacted. A trace that says another one is told of by the
+    verdict."""
     expected = record["querySha256"]
     if query is not None and query.strip():
-        if expected is None or _sha256(query) != expected:
+        redacted = SCANNER.redacted(query)
+        if expected is None or _sha256(redacted) != expected:
             raise bad_input("not the question that was recorded: its hash differs", "query")
-        return query
+        return redacted
     if expected is None:
         return None
     if trace is not None:
-        asked: str | None = trace.facts["query"]
+        asked: Redacted | None = trace.facts["query"]
         return asked
     raise bad_input("no trace of this retrieval is kept: pass its question again", "query")
 

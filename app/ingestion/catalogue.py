@@ -14,7 +14,7 @@ from app.identity.spaces import NOWHERE, named_space, permitted
 from app.identity.tree import named_or_new_space
 from app.providers.ids import new_id
 from app.providers.parsers.registry import clean
-from app.storage import catalogue, permissions, sources
+from app.storage import catalogue, permissions, reindexing, sources
 from app.storage.catalogue import Listed
 from app.storage.engine import Database, Session
 
@@ -142,6 +142,8 @@ async def set_classification(
         async def work() -> Outcome:
             if source.classification != classification:
                 await catalogue.reclassify(session, source.id, classification)
+                # Its index may be another under the policy on the new class.
+                await reindexing.enqueue(session, [source.id], whole=False)
             return Outcome({"id": str(source.id)})
 
         call = {"setSourceClassification": str(source.id), "classification": classification}

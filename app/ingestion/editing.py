@@ -19,7 +19,7 @@ from app.ingestion.prepare import Content, Preparer
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
 from app.providers.parsers.registry import clean, parse_text
-from app.storage import documents, reading, sources
+from app.storage import documents, policies, reading, sources
 from app.storage.engine import Database
 from app.storage.reading import StoredDocument
 from app.storage.sources import StoredSource
@@ -28,8 +28,9 @@ MAX_TEXT = 1_000_000
 MAX_TITLE = 1_000
 
 
-#: From what is believed of a document to what should be, with the contents that are new.
-Edit = Callable[[Timeline[DocumentFacts], StoredSource], tuple[Timeline[DocumentFacts], dict[Cut, Content]]]
+#: From what is believed of a document to what should be, with the contents that are new. The last argument is that of
+#: `Preparer.content`.
+Edit = Callable[[Timeline[DocumentFacts], StoredSource, bool], tuple[Timeline[DocumentFacts], dict[Cut, Content]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ class Editor:
                 raise bad_input(f"at most {most} characters, without NUL or lone surrogates", field)
 
         def revised(
-            before: Timeline[DocumentFacts], source: StoredSource
+            before: Timeline[DocumentFacts], source: StoredSource, masks: bool
         ) -> tuple[Timeline[DocumentFacts], dict[Cut, Content]]:
             if not any(portion.period.overlaps(period) for portion in before):
                 raise MunimentError(Code.CONFLICT, "nothing is believed in that period that could be corrected")
             after, contents = before, {}
             for portion in before:
-                content = self._content(portion.value.external_id, text, title, source)
+                content = self._content(portion.value.external_id, text, title, source, masks)
                 facts = replace(
                     portion.value,
                     content_sha256=content.sha256,
@@ -100,7 +101,7 @@ class Editor:
         check_client_key(client_key)
 
         def without(
-            before: Timeline[DocumentFacts], _source: StoredSource
+            before: Timeline[DocumentFacts], _source: StoredSource, _masks: bool
         ) -> tuple[Timeline[DocumentFacts], dict[Cut, Content]]:
             return applied(before, Retract(period)), {}
 
@@ -137,8 +138,9 @@ class Editor:
                     raise MunimentError(
                         Code.CONFLICT, "the document was changed by somebody else meanwhile", "expectedSystemFrom"
                     )
+                masks = await policies.masks(session, source.id)
             before = tuple(row.portion for row in known.versions)
-            after, contents = await asyncio.to_thread(edit, before, source)
+            after, contents = await asyncio.to_thread(edit, before, source, masks)
             if not contents_needed(before, after) <= contents.keys():
                 raise gone_wrong()
             wanted = [Wanted(place.external_key, after, continues=before)]
@@ -166,11 +168,11 @@ class Editor:
 
             return await once(session, principal, client_key, call, work)
 
-    def _content(self, name: str, text: str, title: str | None, source: StoredSource) -> Content:
+    def _content(self, name: str, text: str, title: str | None, source: StoredSource, masks: bool) -> Content:
         parsed = parse_text(name, text)
         if title is not None:
             parsed = replace(parsed, title=title)
-        return self.preparer.content(name, parsed, source.language)
+        return self.preparer.content(name, parsed, source.language, masks)
 
 
 async def read_document(

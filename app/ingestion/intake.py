@@ -23,7 +23,7 @@ from app.ingestion.runner import MAX_KEY_BYTES
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
 from app.providers.parsers.blocks import Parsed, Unsupported
 from app.providers.parsers.registry import clean, parse, parse_text
-from app.storage import catalogue, documents, reading, sources
+from app.storage import catalogue, documents, policies, reading, sources
 from app.storage.documents import Believed
 from app.storage.engine import Database
 from app.storage.sources import StoredSource
@@ -116,7 +116,8 @@ class Intake:
                     raise source_not_found("sourceId")
                 believed = await documents.believed(session, source.id, [item.external_id for item in offered])
                 now, _known = await reading.point(session, None, None)
-            work = _Work(self.preparer, source, believed, now)
+                masks = await policies.masks(session, source.id)
+            work = _Work(self.preparer, source, believed, now, masks)
             await asyncio.to_thread(work.prepare, offered)
             try:
                 made = await self._write(principal, source, work, offered, call, client_key)
@@ -163,8 +164,9 @@ class _Work:
     """Preparing one call, off the event loop. Documents are named by their place in it."""
 
     def __init__(
-        self, preparer: Preparer, source: StoredSource, believed: Mapping[str, Believed], now: datetime
+        self, preparer: Preparer, source: StoredSource, believed: Mapping[str, Believed], now: datetime, masks: bool
     ) -> None:
+        self._masks = masks
         self._preparer = preparer
         self._source = source
         self._now = now
@@ -214,7 +216,7 @@ class _Work:
         parsed = self._parsed(item, name)
         if item.title is not None:
             parsed = replace(parsed, title=item.title)
-        return self._preparer.content(name, parsed, self._source.language)
+        return self._preparer.content(name, parsed, self._source.language, self._masks)
 
     def _parsed(self, item: Offered, name: str) -> Parsed:
         if item.content is not None:

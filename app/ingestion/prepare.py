@@ -2,16 +2,21 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain import lexical
 from app.domain.code import ContentGraph
+from app.domain.dlp.finding import Findings
+from app.domain.dlp.masking import blanked
+from app.domain.dlp.policy import tag
+from app.domain.dlp.scanning import Scanner
 from app.domain.document import Place, SliceFacts, slice_identity
 from app.domain.lexical import Analyser
 from app.ingestion.chunking import chunk
 from app.providers.code_graph.registry import extract
 from app.providers.parsers.blocks import Parsed
+from app.providers.redaction.scanner import SCANNER
 from app.providers.tokens import Tokens
 from app.providers.wordpieces import WordPieces
 
@@ -27,6 +32,8 @@ class Content:
     slices: tuple[SliceFacts, ...]
     problems: tuple[str, ...]
     graph: ContentGraph | None = None
+    #: Whether the words that search knows are without what detectors found.
+    masks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +43,13 @@ class Preparer:
     pieces: WordPieces
     tokens: Tokens
     analyser: Callable[[str], Analyser]
+    scanner: Scanner = SCANNER
 
-    def content(self, name: str, parsed: Parsed, language: str) -> Content:
+    def content(self, name: str, parsed: Parsed, language: str, masks: bool = True) -> Content:
+        """`masks`: what detectors find is kept out of the words that search knows. `ScanFailed` when one breaks."""
         title = parsed.title or name.rsplit("/", 1)[-1]
+        # As a whole: what is found may begin in one slice and end in the next.
+        found = self.scanner.scan(parsed.text)
         slices = chunk(parsed, self.pieces.starts)
         tokens = self.tokens.count_all([item.text for item in slices])
         seen: Counter[tuple[Place, bytes]] = Counter()
@@ -48,7 +59,8 @@ class Preparer:
             text_sha256 = hashlib.sha256(item.text.encode()).digest()
             identity = slice_identity(title, place, text_sha256, seen[place, text_sha256])
             seen[place, text_sha256] += 1
-            words = " ".join((title, *item.heading_path, item.text))
+            findings = self.scanner.scan_slice(item.text, found, item.start, item.end)
+            words = self.words(title, item.heading_path, item.text, findings, masks=masks)
             facts.append(
                 SliceFacts(
                     identity=identity,
@@ -60,6 +72,8 @@ class Preparer:
                     end=item.end,
                     place=place,
                     lexemes=lexical.document_weights(self.analyser(language).lexemes(words)),
+                    findings=findings,
+                    dlp_tag=tag(masks),
                 )
             )
         return Content(
@@ -70,7 +84,15 @@ class Preparer:
             slices=tuple(facts),
             problems=parsed.problems,
             graph=_graph(name, parsed),
+            masks=masks,
         )
+
+    def words(self, title: str, heading_path: Sequence[str], text: str, found: Findings, *, masks: bool) -> str:
+        """What search knows a slice by."""
+        if not masks:
+            return " ".join((title, *heading_path, text))
+        about = [blanked(part, self.scanner.scan(part)) for part in (title, *heading_path)]
+        return " ".join((*about, blanked(text, found)))
 
 
 def _graph(name: str, parsed: Parsed) -> ContentGraph | None:

@@ -76,7 +76,7 @@ def plan(
     after: Timeline[DocumentFacts],
     slices: Slices,
 ) -> Plan:
-    """`chunks` are the stored slices by identity; `slices` gives those of every content in `contents_needed`."""
+    """`chunks` are the stored slices (`SliceFacts.stored`); `slices` gives those of all in `contents_needed`."""
     before = tuple(row.portion for row in versions)
     windows = changed(before, after)
     versions_change = diff(versions, after)
@@ -88,8 +88,8 @@ def plan(
     for portion in after:
         inside = [piece for window in windows for piece in clip([portion.period], window)]
         for item in slices[cut_of(portion.value)] if inside else ():
-            present.setdefault(item.identity, []).extend(inside)
-            facts.setdefault(item.identity, (item, portion.value.content_sha256))
+            present.setdefault(item.stored, []).extend(inside)
+            facts.setdefault(item.stored, (item, portion.value.content_sha256))
     close: list[UUID] = []
     derive: list[Derived] = []
     create: list[Created] = []

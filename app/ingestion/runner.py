@@ -22,7 +22,7 @@ from app.ingestion.report import Report
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, unchanged, write_batch
 from app.providers.parsers.blocks import Unsupported
 from app.providers.parsers.registry import parse
-from app.storage import documents
+from app.storage import documents, policies
 from app.storage.documents import Believed
 from app.storage.engine import Database
 from app.storage.sources import StoredSource
@@ -82,7 +82,8 @@ class Ingestion:
             keys = [draft.external_key for draft in drafts]
             async with self.database.snapshot(self.organisation) as session:
                 believed = await documents.believed(session, self.source.id, keys)
-            work = _Work(self.preparer, self.source.language, self.tags, report)
+                masks = await policies.masks(session, self.source.id)
+            work = _Work(self.preparer, self.source.language, self.tags, report, masks)
             wanted, contents = await asyncio.to_thread(work.prepare, drafts, believed)
             if not wanted:
                 return
@@ -99,7 +100,10 @@ class Ingestion:
 class _Work:
     """Preparing one batch, off the event loop."""
 
-    def __init__(self, preparer: Preparer, language: str, tags: tuple[str, ...] | None, report: Report) -> None:
+    def __init__(
+        self, preparer: Preparer, language: str, tags: tuple[str, ...] | None, report: Report, masks: bool
+    ) -> None:
+        self._masks = masks
         self._preparer = preparer
         self._language = language
         self._tags = tags
@@ -186,7 +190,7 @@ class _Work:
     def _parsed(self, revision: Revision) -> Content | None:
         try:
             parsed = parse(revision.external_id, revision.read())
-            content = self._preparer.content(revision.external_id, parsed, self._language)
+            content = self._preparer.content(revision.external_id, parsed, self._language, self._masks)
         except (Unsupported, MunimentError, OSError) as error:
             self._report.failures[revision.external_id] = str(error)
             return None

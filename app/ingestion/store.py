@@ -13,7 +13,7 @@ from app.domain.temporal import Timeline
 from app.ingestion.prepare import Content
 from app.ingestion.reconcile import Cut, Plan, contents_needed, plan
 from app.providers.ids import new_id
-from app.storage import documents, sources
+from app.storage import documents, policies, sources
 from app.storage.chunks import CopiedChunk, NewChunk
 from app.storage.documents import Batch, Believed
 from app.storage.engine import Database, WriteSession
@@ -44,7 +44,7 @@ class Written:
 
 
 class Moved(Exception):
-    """A document was changed by somebody else after its contents were prepared."""
+    """A document, or the policy on what its index holds, was changed after its contents were prepared."""
 
 
 async def write_batch(
@@ -58,7 +58,7 @@ async def write_batch(
     at: datetime | None = None,
 ) -> Written:
     """Write what differs. What is believed is read again under the clock's lock, so that no other writer is undone;
-    `Moved` when a timeline continues something else, or needs contents that were not prepared."""
+    `Moved` when a timeline continues something else, needs contents that were not prepared, or the policy changed."""
     async with database.write(organisation, at) as session:
         return await write_in(session, source, wanted, contents, embed=embed)
 
@@ -74,6 +74,9 @@ async def write_in(
     """The same inside a transaction that is open already. NOT_FOUND when the source was deleted meanwhile."""
     if wanted and await sources.source_by_id(session, source.id) is None:
         raise MunimentError(Code.NOT_FOUND, "the source was deleted")
+    # The policy may be another by now: what was made under the last one is made anew.
+    if contents and {content.masks for content in contents.values()} != {await policies.masks(session, source.id)}:
+        raise Moved(source.name)
     believed = await documents.believed(session, source.id, [item.external_key for item in wanted])
     batch, written = await asyncio.to_thread(_batch, source, wanted, contents, believed)
     if written.documents:

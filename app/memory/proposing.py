@@ -66,7 +66,7 @@ class Proposals:
         if proposal is None:
             raise MunimentError(Code.NOT_FOUND, "no such proposal", "revision")
         changes = Changes.of_json(proposal)
-        vector = await self.writer.reviser.vector(changes.text)
+        vector = await self.writer.reviser.vector(self.writer.database, principal.organisation, changes.text)
         async with self.writer.database.write(principal.organisation) as session:
             memory, owner = await known_memory(session, principal, id, Permission.ADMIN)
 

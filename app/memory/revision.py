@@ -2,16 +2,23 @@
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.dlp.policy import OWN_WORDS
+from app.domain.dlp.scanning import Scanner
 from app.domain.errors import bad_input
 from app.domain.memory import EpistemicStatus, MemoryFacts, TransformType
 from app.memory.people import check_name
 from app.providers.embedder.base import Embedder
+from app.providers.endpoint import EndpointError
 from app.providers.parsers.registry import clean
+from app.providers.redaction.scanner import SCANNER
 from app.providers.tokens import Tokens
+from app.storage import policies
+from app.storage.engine import Database
 
 MAX_TEXT = 20_000
 MAX_TAGS = 100
@@ -70,6 +77,7 @@ class Reviser:
 
     tokens: Tokens
     embedder: Embedder | None
+    scanner: Scanner = SCANNER
 
     def facts(self, current: MemoryFacts | None, changes: Changes, revision: int) -> MemoryFacts:
         """`current` with the changes; without one, the text must be given."""
@@ -80,10 +88,19 @@ class Reviser:
             facts = replace(facts, tokens=self.tokens.count(changes.text))
         return replace(facts, **changes.given, revision=revision)
 
-    async def vector(self, text: str | None) -> Vector | None:
-        """Made before any lock is taken: embedding takes a while, a write must not."""
+    async def vector(self, database: Database, organisation: UUID, text: str | None) -> Vector | None:
+        """Of the text without what detectors find in it. Made before any lock is taken: embedding takes a while, a
+        write must not. None where an endpoint may not be sent it, or does not answer: a backfill sees to that."""
         if self.embedder is None or text is None:
             return None
-        vectors = await self.embedder.embed_documents([text])
+        if not self.embedder.in_process:
+            async with database.snapshot(organisation) as session:
+                policy = await policies.current(session)
+            if not policy.may_be_sent(OWN_WORDS.value, self.embedder.locality):
+                return None
+        try:
+            vectors = await self.embedder.embed_documents([self.scanner.redacted(text)])
+        except EndpointError:
+            return None
         first: Vector = vectors[0]
         return first

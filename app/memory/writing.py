@@ -50,7 +50,7 @@ class Writer:
         changes.check()
         check_client_key(guard.client_key)
         facts = self.reviser.facts(None, changes, 1)
-        vector = await self.reviser.vector(facts.text)
+        vector = await self.reviser.vector(self.database, principal.organisation, facts.text)
         async with self.database.write(principal.organisation) as session:
             owner = await resolve_owner(session, principal, named)
             period = Period(session.stamp if from_now else since, until)
@@ -106,7 +106,7 @@ class Writer:
     ) -> Listed:
         changes.check()
         check_client_key(guard.client_key)
-        vector = await self.reviser.vector(changes.text)
+        vector = await self.reviser.vector(self.database, principal.organisation, changes.text)
         async with self.database.write(principal.organisation) as session:
             memory, owner = await known_memory(session, principal, id, Permission.MEMORY_WRITE)
             period = when(session.stamp)

@@ -1,5 +1,6 @@
 """A chat model behind an OpenAI-compatible endpoint: `POST {url}/chat/completions`."""
 
+from app.domain.dlp.scanning import Redacted
 from app.domain.locality import Locality
 from app.providers.endpoint import Endpoint, EndpointError
 
@@ -15,7 +16,7 @@ class Chat:
     def locality(self) -> Locality:
         return self._endpoint.locality
 
-    async def complete(self, instruction: str, text: str, *, most_tokens: int, seconds: float) -> str:
+    async def complete(self, instruction: str, text: Redacted, *, most_tokens: int, seconds: float) -> str:
         """What the model answers, or `EndpointError`; an answer that was cut off is none.
 
         The text goes as the user's message and never into the instruction, so that it can only ask and not command.

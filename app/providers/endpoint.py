@@ -22,12 +22,14 @@ PAUSE = 0.1
 
 class EndpointError(Exception):
     """Nothing came of a call. `reason` is `timeout`, `rate_limited`, `http_4xx`, `http_5xx`, `bad_response` or `error`:
-    never a text of the endpoint's. `pause`: seconds after which the same call may succeed; None: it would not."""
+    never a text of the endpoint's. `pause`: seconds after which the same call may succeed; None: it would not.
+    `refused`: it was understood, and what it holds was not taken (400, 413, 422)."""
 
-    def __init__(self, reason: str, pause: float | None = None) -> None:
+    def __init__(self, reason: str, pause: float | None = None, *, refused: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.pause = pause
+        self.refused = refused
 
 
 class Endpoint:
@@ -111,7 +113,7 @@ def _require_success(response: httpx.Response) -> None:
     if status >= 500:
         raise EndpointError("http_5xx", _pause(response))
     if status >= 400:
-        raise EndpointError("http_4xx")
+        raise EndpointError("http_4xx", refused=status in {400, 413, 422})
     if not response.is_success:
         # A redirect is no answer, and following it would carry texts to a host that nobody named.
         raise EndpointError("bad_response")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.domain.dlp.scanning import Redacted
 from app.domain.locality import Locality
 from app.providers.endpoint import Endpoint, EndpointError, finite
 
@@ -18,7 +19,7 @@ class Reranker:
     def locality(self) -> Locality:
         return self._endpoint.locality
 
-    async def scores(self, query: str, documents: Sequence[str], seconds: float) -> list[float]:
+    async def scores(self, query: Redacted, documents: Sequence[Redacted], seconds: float) -> list[float]:
         """One score a document, in their order, on the model's own scale; greater is better. Or `EndpointError`: an
         answer that leaves one out, or names one twice, may have mixed up all of them."""
         body: dict[str, Any] = {"query": query, "documents": list(documents), "top_n": len(documents)}

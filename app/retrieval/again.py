@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.domain.document import embedding_text
+from app.domain.dlp.scanning import Redacted
 from app.domain.replay import Again, Given, given
 from app.domain.reranking import reorder
 from app.domain.scoring import leg_candidates
@@ -29,7 +29,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.question import Question, Unembedded, recompute
 from app.retrieval.rank import rank
 from app.retrieval.recall import Recalled, recall_of
-from app.retrieval.redact import POLICY_VERSION, redact
+from app.retrieval.redact import outgoing, redact
 from app.retrieval.related import relate
 from app.retrieval.timing import Stopwatch
 from app.retrieval.trace import fates
@@ -76,7 +76,8 @@ async def again(session: Session, retriever: Retriever, past: Past, *, now: bool
     fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
     # Without a version of its document a chunk cannot be delivered; only a hand in the database leaves one so.
     capped = capped.drop("cap", {item.id: Reason.TOP_K for item in capped.kept if item.id not in fetched})
-    redacted, texts = redact(*await relate(session, authorised, capped, fetched, parameters))
+    related, beside = await relate(session, authorised, capped, fetched, parameters)
+    redacted, texts = redact(related, beside, authorised, retriever.tokens.count)
     selection, _ = budget(redacted, texts, parameters, recalled.tokens)
     delivered = deliver(selection, texts, authorised)
     got = (
@@ -105,7 +106,7 @@ async def again(session: Session, retriever: Retriever, past: Past, *, now: bool
         weights={level.value: weight for level, weight in authorised.weights.items()},
         spaces=frozenset(authorised.spaces),
         sources=frozenset(authorised.sources),
-        policy_version=POLICY_VERSION,
+        policy_version=authorised.policy.version,
         model=None if retriever.embedder is None else retriever.embedder.model,
         owners=frozenset(recalled.groups) | ({recalled.subject_id} if recalled.subject_id else set()),
         problems=tuple(dict.fromkeys(problems)),
@@ -144,11 +145,13 @@ async def _question(
     return await _embedded(embedder, past.query, problems)
 
 
-async def _embedded(embedder: Embedder | None, text: str, problems: list[str], original: str | None = None) -> Question:
+async def _embedded(
+    embedder: Embedder | None, text: Redacted, problems: list[str], original: Redacted | None = None
+) -> Question:
     """By the model of today, as long as that asks no endpoint."""
     if embedder is None:
         return Question(text, None, None, original=original)
-    if embedder.locality != "in_deployment":
+    if not embedder.in_process:
         problems.append("embed")
         return Question(text, None, None, original=original)
     vector = await embedder.embed_query(text)
@@ -165,7 +168,7 @@ async def _embedded(embedder: Embedder | None, text: str, problems: list[str], o
 async def _recomputed(retriever: Retriever, question: Question, missing: Unembedded, problems: list[str]) -> Question:
     """With the vectors that were missing; without them where an endpoint would have to be asked."""
     embedder = retriever.embedder
-    if embedder is not None and embedder.model == question.model and embedder.locality == "in_deployment":
+    if embedder is not None and embedder.model == question.model and embedder.in_process:
         return await recompute(question, missing, embedder, Stopwatch())
     problems.append("embed")
     known = {key: value for key in missing.texts if (value := question.similarity(key)) is not None}
@@ -279,7 +282,13 @@ async def _recalled(
         )
         reached = next((one for one in found if one.subject.id == subject), None)
     return await recall_of(
-        session, authorised, past.parameters.max_memories, question, retriever.max_candidates, reached
+        session,
+        authorised,
+        past.parameters.max_memories,
+        question,
+        retriever.max_candidates,
+        reached,
+        retriever.tokens.count,
     )
 
 
@@ -302,13 +311,11 @@ async def _with_vectors(
     if not bare:
         return question
     embedder = retriever.embedder
-    if embedder is None or embedder.model != question.model or embedder.locality != "in_deployment":
+    if embedder is None or embedder.model != question.model or not embedder.in_process:
         problems.append("mmr")
         return question
     texts = await passages.passages(session, authorised.scope, bare)
-    vectors = await embedder.embed_documents(
-        [embedding_text(texts[id].title, texts[id].heading_path, texts[id].text) for id in bare if id in texts]
-    )
+    vectors = await embedder.embed_documents([outgoing(texts[id], authorised.scanner) for id in bare if id in texts])
     return replace(
         question,
         recomputed=dict(zip((id.bytes for id in bare if id in texts), vectors, strict=True)),
@@ -317,14 +324,14 @@ async def _with_vectors(
 
 def rerun(
     retriever: Retriever,
-) -> Callable[[Session, Mapping[str, Any], Trace | None, str | None, tuple[UUID, ...], bool], Awaitable[Again]]:
+) -> Callable[[Session, Mapping[str, Any], Trace | None, Redacted | None, tuple[UUID, ...], bool], Awaitable[Again]]:
     """`again` as evidence knows it."""
 
     async def run(
         session: Session,
         record: Mapping[str, Any],
         trace: Trace | None,
-        query: str | None,
+        query: Redacted | None,
         groups: tuple[UUID, ...],
         now: bool,
     ) -> Again:

@@ -9,6 +9,7 @@ from app.domain.contract import Exclusion, Limitation
 from app.domain.lens import Lens
 from app.domain.principal import Source, Space
 from app.domain.selection import Candidate
+from app.retrieval.deadline import DegradedStage
 from app.retrieval.recall import DeliveredMemory
 from app.retrieval.request import Parameters
 from app.storage.passages import Passage
@@ -51,16 +52,6 @@ class Contract:
     indexes: tuple[str, ...]
     rewritten_query: str | None = None
     lens: Lens | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DegradedStage:
-    """An optional stage that was not entered, or failed. Milliseconds; `remaining` None without a latency budget."""
-
-    stage: str
-    reason: str
-    elapsed_ms: float
-    remaining_budget_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)

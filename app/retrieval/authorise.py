@@ -10,12 +10,15 @@ from typing import Any
 from uuid import UUID
 
 from app.domain.contract import Exclusion
+from app.domain.dlp.policy import DEFAULT_POLICY, Policy
+from app.domain.dlp.scanning import Scanner
 from app.domain.errors import Code, MunimentError
 from app.domain.lens import Lens, TagSets, tag_sets
 from app.domain.principal import Level, Permission, Source, Space, parse_id
 from app.domain.scoring import LEVEL_WEIGHTS
 from app.domain.temporal import AsOf
 from app.identity.tokens import unauthenticated
+from app.providers.redaction.scanner import SCANNER
 from app.retrieval.admit import admit
 from app.retrieval.lens import lens_id, looked_through, untagged
 from app.retrieval.request import RetrievalRequest, clean
@@ -26,7 +29,7 @@ from app.storage.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Authorised:
-    """What may be searched, and when."""
+    """What may be searched, and when; and what policy what is found of it passes on its way out."""
 
     scope: Scope
     target: Space | None
@@ -39,10 +42,15 @@ class Authorised:
     clock: datetime
     lens: Lens | None = None
     tags: TagSets = ()
+    policy: Policy = DEFAULT_POLICY
+    scanner: Scanner = SCANNER
 
 
 async def authorise(
-    session: Session, request: RetrievalRequest, level_weights: Mapping[Level, float] = LEVEL_WEIGHTS
+    session: Session,
+    request: RetrievalRequest,
+    level_weights: Mapping[Level, float] = LEVEL_WEIGHTS,
+    scanner: Scanner = SCANNER,
 ) -> Authorised:
     """SPACE_NOT_FOUND for a space that is unknown, malformed or invisible: one answer for all three; NOT_FOUND for
     such a lens."""
@@ -87,6 +95,8 @@ async def authorise(
         clock=reached.clock,
         lens=lens,
         tags=tags,
+        policy=reached.policy,
+        scanner=scanner,
     )
 
 
@@ -142,4 +152,5 @@ def source_of(row: Mapping[str, Any]) -> Source:
         index_version=row["index_version"],
         access_policy=row["access_policy"],
         synced_at=datetime.fromisoformat(synced) if synced else None,
+        flagged=row["flagged"],
     )

@@ -5,17 +5,16 @@ The mandatory legs never ask here, so a budget shapes an answer and never preven
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
 
 import structlog
 from prometheus_client import Counter
 
-from app.retrieval.answer import DegradedStage
-
 log = structlog.get_logger()
 
-Stage = Literal["rewrite", "graph", "rerank", "mmr"]
+Stage = Literal["rewrite", "embed", "graph", "rerank", "mmr"]
 
 BUDGET_EXHAUSTED = "budget_exhausted"
 
@@ -25,6 +24,16 @@ BUDGET_EXHAUSTED = "budget_exhausted"
 LEAST_MS = {"rewrite": 50.0, "graph": 5.0, "rerank": 20.0, "mmr": 1.0}
 
 degraded = Counter("muniment_degraded_stages_total", "Optional stages not entered or failed.", ["stage", "reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class DegradedStage:
+    """An optional stage that was not entered, or failed. Milliseconds; `remaining` None without a latency budget."""
+
+    stage: str
+    reason: str
+    elapsed_ms: float
+    remaining_budget_ms: float | None
 
 
 class Deadline:

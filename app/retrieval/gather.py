@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from app.domain.document import embedding_text
 from app.domain.errors import Code, MunimentError
 from app.domain.lexical import Analyser
 from app.domain.scoring import LEG_CANDIDATES, normalise_text, normalise_vector
 from app.domain.selection import Candidate, Reason, Scores, Selection
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question, Unembedded
+from app.retrieval.redact import may_be_sent, outgoing
 from app.retrieval.timing import Stopwatch
 from app.retrieval.words import Query, Words, phrase_bonus, search_words
 from app.storage import passages, search_text, search_vector
@@ -88,8 +88,13 @@ async def signals(
     )
     bare: frozenset[UUID] = frozenset()
     if question.vector is not None:
-        bare = frozenset(row.chunk_id for row in rows if row.similarity is None)
-        rows = await _compared(session, authorised, question, rows)
+        # What may not be sent to be embedded is searched by its words, and lacks nothing.
+        bare = frozenset(
+            row.chunk_id
+            for row in rows
+            if row.similarity is None and may_be_sent(authorised, row.source_id, question.endpoint)
+        )
+        rows = await _compared(session, authorised, question, rows, bare)
     bonus = await phrase_bonus(session, authorised, query, [row.chunk_id for row in rows if row.bm25])
     found = Selection(tuple(_candidate(row, authorised, query, bonus.get(row.chunk_id, 0.0)) for row in rows))
     stale = {
@@ -100,17 +105,16 @@ async def signals(
     return found.drop(STAGE, stale), bare
 
 
-async def _compared(session: Session, authorised: Authorised, question: Question, rows: Sequence[Named]) -> list[Named]:
+async def _compared(
+    session: Session, authorised: Authorised, question: Question, rows: Sequence[Named], bare: frozenset[UUID]
+) -> list[Named]:
     """What the words found before its embedding was there is compared all the same: no text waits to be found."""
-    bare = sorted((row.chunk_id for row in rows if row.similarity is None), reverse=True)
-    wanted = question.require([chunk.bytes for chunk in bare])
+    wanted = question.require([chunk.bytes for chunk in sorted(bare, reverse=True)])
     if wanted:
         texts = await passages.passages(session, authorised.scope, [UUID(bytes=key) for key in wanted])
-        raise Unembedded(
-            {id.bytes: embedding_text(item.title, item.heading_path, item.text) for id, item in texts.items()}
-        )
+        raise Unembedded({id.bytes: outgoing(item, authorised.scanner) for id, item in texts.items()})
     return [
-        replace(row, similarity=question.similarity(row.chunk_id.bytes)) if row.similarity is None else row
+        replace(row, similarity=question.similarity(row.chunk_id.bytes)) if row.chunk_id in bare else row
         for row in rows
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from app.domain.budget import BudgetStrategy
+from app.domain.dlp.scanning import Redacted
 from app.domain.instant import parse_instant
 from app.domain.lens import TagSets, tag_sets
 from app.domain.principal import ActorType, Level, Principal
@@ -28,7 +29,7 @@ class Past:
 
     record: Mapping[str, Any]
     trace: Trace | None
-    query: str | None
+    query: Redacted | None
     groups: tuple[UUID, ...] = ()
 
     @property
@@ -137,6 +138,7 @@ async def scope_then(session: Session, weights: Mapping[Level, float], past: Pas
         now=found.now,
         clock=found.clock,
         tags=tags,
+        policy=found.policy,
     )
 
 

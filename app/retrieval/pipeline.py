@@ -8,11 +8,14 @@ from typing import Any
 
 from app.domain.certificate import certificate
 from app.domain.contract import VERSION
+from app.domain.dlp.scanning import Redacted, Scanner
 from app.domain.lexical import Analyser
 from app.domain.principal import Level
 from app.providers.embedder.base import Embedder
 from app.providers.ids import new_id
+from app.providers.redaction.scanner import SCANNER
 from app.providers.signing import SigningKeys
+from app.providers.tokens import Tokens
 from app.retrieval.answer import Answer, Contract, SearchMeta
 from app.retrieval.authorise import authorise
 from app.retrieval.budget import budget, dropped
@@ -48,6 +51,7 @@ class Retriever:
     embedder: Embedder | None
     analyser: Callable[[str], Analyser]
     level_weights: Mapping[Level, float]
+    tokens: Tokens
     max_candidates: int = 10_000
     rewriter: Rewriter | None = None
     reranking: Reranking | None = None
@@ -57,15 +61,18 @@ class Retriever:
     traces: bool = True
     graph_assist: bool = False
     signing: SigningKeys | None = None
+    scanner: Scanner = SCANNER
 
     async def retrieve(self, request: RetrievalRequest) -> Answer:
         """One question, one snapshot, one record; the answer exists only once the record is durable."""
         watch = Stopwatch()
         deadline = Deadline(request.parameters.latency_budget_ms, self.clock)
-        own = wording(request.query)
-        text = await rewrite(own, self.rewriter, deadline, watch)
+        own = wording(request.query, self.scanner)
+        text = await rewrite(own, self.rewriter, deadline, watch, self.scanner)
         organisation, vectors = request.principal.organisation, self.cache.vectors
-        asking = asyncio.create_task(ask(text, self.embedder, watch, own, organisation=organisation, vectors=vectors))
+        asking = asyncio.create_task(
+            ask(text, self.embedder, watch, own, organisation=organisation, vectors=vectors, deadline=deadline)
+        )
         pin: Pin | None = None
         if not self._may_wait_connected:
             await asking
@@ -103,26 +110,28 @@ class Retriever:
     def _may_wait_connected(self) -> bool:
         """Whether words may be searched while the question is being embedded: that takes a few milliseconds within the
         process, and most connections are idle. Nothing is held while another host is waited for."""
-        return self.embedder is None or (self.embedder.locality == "in_deployment" and self.database.has_spare)
+        return self.embedder is None or (self.embedder.in_process and self.database.has_spare)
 
     async def _answer(
         self,
         request: RetrievalRequest,
         pin: Pin | None,
-        text: str | None,
+        text: Redacted | None,
         asking: Awaitable[Question | None],
         watch: Stopwatch,
         deadline: Deadline,
     ) -> Answer:
         """The stages, in one snapshot."""
         async with self.database.snapshot(request.principal.organisation, Plans.ONCE) as session:
-            authorised = await authorise(session, pin.request(request) if pin else request, self.level_weights)
+            authorised = await authorise(
+                session, pin.request(request) if pin else request, self.level_weights, self.scanner
+            )
             authorised = pin.authorised(authorised) if pin else authorised
             question, searched = await self._searcher.search(
                 session, authorised, request, pin, text, asking, deadline, watch
             )
             authorised, gathered = searched.at(authorised), searched.gathered
-            recalled = await recall(session, authorised, request, question, self.max_candidates)
+            recalled = await recall(session, authorised, request, question, self.max_candidates, self.tokens.count)
             by_score = rank(gathered.selection)
             ranked = await rerank(session, authorised, by_score, question, request.parameters, self.reranking, deadline)
             diverse = await diversify(session, authorised, ranked, question, request.parameters, watch, deadline)
@@ -130,7 +139,7 @@ class Retriever:
             fetched = await passages.passages(session, authorised.scope, [item.id for item in capped.kept])
             related, beside = await relate(session, authorised, capped, fetched, request.parameters)
             with watch.stage("redact"):
-                redacted, texts = redact(related, beside)
+                redacted, texts = redact(related, beside, authorised, self.tokens.count)
             selection, one_more = budget(redacted, texts, request.parameters, recalled.tokens)
             delivered = deliver(selection, texts, authorised)
             caveats = limitations(

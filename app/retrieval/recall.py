@@ -4,7 +4,8 @@ A subject's memories come only to who names that subject, by equality of ids; a 
 is verified and valid. Nothing is written: an access is counted when a response is linked, not when a memory is read.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -12,11 +13,13 @@ from uuid import UUID
 import structlog
 from prometheus_client import Counter
 
+from app.domain.dlp.policy import OWN_WORDS, Action
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import age_days, pseudonym
 from app.domain.naming import meant
 from app.domain.scoring import MemoryScore, memory_score
 from app.domain.selection import Excluded, Reason
+from app.retrieval import redact
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question, Unembedded
 from app.retrieval.request import RetrievalRequest
@@ -90,9 +93,14 @@ class Recalled:
 
 
 async def recall(
-    session: Session, authorised: Authorised, request: RetrievalRequest, question: Question | None, most: int
+    session: Session,
+    authorised: Authorised,
+    request: RetrievalRequest,
+    question: Question | None,
+    most: int,
+    count: Callable[[str], int],
 ) -> Recalled:
-    """`most` candidates of each owner are looked at, newest first."""
+    """`most` candidates of each owner are looked at, newest first; `count` gives the tokens of a text."""
     if not request.include_memories:
         return Recalled()
     reached = None
@@ -108,7 +116,7 @@ async def recall(
         )
         near = authorised.target.path[::-1] if authorised.target else ()
         reached = meant(found, {item.space_id for item in found}, near, "subjectId")
-    return await recall_of(session, authorised, request.parameters.max_memories, question, most, reached)
+    return await recall_of(session, authorised, request.parameters.max_memories, question, most, reached, count)
 
 
 async def recall_of(
@@ -118,6 +126,7 @@ async def recall_of(
     question: Question | None,
     most: int,
     reached: Reachable | None,
+    count: Callable[[str], int],
 ) -> Recalled:
     """The same where it is settled whose memories count; `limit` of each kind are given."""
     leg = _Leg(session, authorised, question, most)
@@ -130,10 +139,15 @@ async def recall_of(
     kept, over = _ranked(own, authorised.scope.as_of.valid_at, question, limit)
     group_kept, group_over = _ranked(group, authorised.scope.as_of.valid_at, question, limit)
     texts = await search_memory.texts(session, [item.id for item in (*kept, *group_kept)]) if kept or group_kept else {}
+    kept, texts, barred = redact_memories(kept, texts, authorised, count)
+    group_kept, texts, group_barred = redact_memories(group_kept, texts, authorised, count)
     return Recalled(
         memories=_deliver(kept, texts),
         group_memories=_deliver(group_kept, texts),
-        excluded=tuple(Excluded(item, STAGE, Reason.TOP_K) for item in (*over, *group_over)),
+        excluded=(
+            *(Excluded(item, STAGE, Reason.TOP_K) for item in (*over, *group_over)),
+            *(Excluded(item, redact.STAGE, Reason.DLP_BLOCKED) for item in (*barred, *group_barred)),
+        ),
         subject_pseudonym=None
         if reached is None
         else pseudonym(reached.subject.pseudonym_key, reached.subject.external_id),
@@ -191,11 +205,14 @@ class _Leg:
             return list(found)
         bare.sort(key=lambda hit: hit.version_id)
         bare.sort(key=lambda hit: hit.valid_from or hit.system_from, reverse=True)
+        if not self._may_be_sent(question):
+            return list(found)
         wanted = set(question.require([hit.text_sha256 for hit in bare]))
         if wanted:
             missing = {hit.text_sha256: hit.version_id for hit in bare if hit.text_sha256 in wanted}
             texts = await search_memory.texts(self._session, list(missing.values()))
-            raise Unembedded({sha256: texts[version].text for sha256, version in missing.items()})
+            scanner = self._authorised.scanner
+            raise Unembedded({sha256: scanner.redacted(texts[version].text) for sha256, version in missing.items()})
         self.without_embedding = len(bare)
         return [
             [
@@ -204,6 +221,32 @@ class _Leg:
             ]
             for hits in found
         ]
+
+    def _may_be_sent(self, question: Question) -> bool:
+        """What may not be sent to be embedded lacks nothing."""
+        return question.endpoint is None or self._authorised.policy.may_be_sent(OWN_WORDS.value, question.endpoint)
+
+
+def redact_memories(
+    kept: Sequence[MemoryCandidate],
+    texts: Mapping[UUID, MemoryText],
+    authorised: Authorised,
+    count: Callable[[str], int],
+) -> tuple[list[MemoryCandidate], dict[UUID, MemoryText], list[MemoryCandidate]]:
+    """What may be given, their texts as they may be given, and what may not be."""
+    action, shown, given, barred = authorised.policy.action(OWN_WORDS.value), dict(texts), [], []
+    for item in kept:
+        text = texts[item.id].text
+        hidden = text if action is Action.ALLOW else authorised.scanner.redacted(text)
+        if hidden == text:
+            given.append(item)
+        elif action is not Action.REDACT:
+            barred.append(item)
+        else:
+            sha256 = hashlib.sha256(hidden.encode()).digest()
+            given.append(replace(item, hit=replace(item.hit, text_sha256=sha256, tokens=count(hidden))))
+            shown[item.id] = replace(texts[item.id], text=hidden)
+    return given, shown, barred
 
 
 def _ranked(

@@ -11,7 +11,6 @@ from app.retrieval.answer import Contract, Delivered
 from app.retrieval.authorise import Authorised
 from app.retrieval.question import Question
 from app.retrieval.recall import DeliveredMemory, Recalled
-from app.retrieval.redact import POLICY_VERSION
 from app.retrieval.request import Parameters, RetrievalRequest
 from app.storage import queue, traces
 from app.storage.engine import Session
@@ -79,7 +78,7 @@ def _event(
         "includeMemories": request.include_memories,
         "model": _model(question, contract, recalled),
         "rerankModel": None if question is None else question.rerank_model,
-        "policyVersion": POLICY_VERSION,
+        "policyVersion": authorised.policy.version,
         "indexes": list(contract.indexes),
         "sourceIds": sorted({str(item.source.id) for item in delivered}),
         "chunks": [

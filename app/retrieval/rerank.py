@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from app.domain.document import embedding_text
-from app.domain.locality import may_be_sent
+from app.domain.dlp.scanning import Redacted
 from app.domain.reranking import reorder
-from app.domain.selection import Candidate, Selection
+from app.domain.selection import Selection
 from app.providers.endpoint import EndpointError
 from app.providers.reranker import Reranker
 from app.retrieval.authorise import Authorised
 from app.retrieval.deadline import Deadline, Stage
 from app.retrieval.pin import Pin
 from app.retrieval.question import Question
-from app.retrieval.redact import outgoing
+from app.retrieval.redact import may_be_sent, outgoing
 from app.retrieval.request import Parameters
 from app.retrieval.timing import Stopwatch
 from app.storage import passages
@@ -42,7 +41,7 @@ class Unreranked(Exception):
     """Search found what the reranker should compare. It is asked with no connection held; then it is searched again,
     where `pin` says. `texts` by chunk id, redacted, in order of rank."""
 
-    def __init__(self, texts: Mapping[UUID, str], pin: Pin) -> None:
+    def __init__(self, texts: Mapping[UUID, Redacted], pin: Pin) -> None:
         super().__init__()
         self.texts = texts
         self.pin = pin
@@ -65,21 +64,17 @@ async def rerank(
         return selection
     if question.reranked is not None:
         return selection.rewrite(reorder(selection.kept, question.reranked))
-    shown = [item.id for item in selection.kept if _may_be_sent(item, authorised, reranking)][: reranking.candidates]
+    where = reranking.reranker.locality
+    shown = [item.id for item in selection.kept if may_be_sent(authorised, item.source_id, where)][
+        : reranking.candidates
+    ]
     if not shown or deadline.admit(STAGE, reranking.timeout_ms) is None:
         return selection
     texts = await passages.passages(session, authorised.scope, shown)
     raise Unreranked(
-        {
-            id: outgoing(embedding_text(texts[id].title, texts[id].heading_path, texts[id].text))[:LONGEST]
-            for id in shown
-        },
+        {id: Redacted(outgoing(texts[id], authorised.scanner)[:LONGEST]) for id in shown},
         Pin.of(authorised),
     )
-
-
-def _may_be_sent(item: Candidate, authorised: Authorised, reranking: Reranking) -> bool:
-    return may_be_sent(authorised.sources[item.source_id].classification, reranking.reranker.locality)
 
 
 async def consult(
@@ -91,7 +86,7 @@ async def consult(
     assert seconds is not None
     try:
         with watch.stage(STAGE):
-            scores = await reranking.reranker.scores(outgoing(question.asked), list(missing.texts.values()), seconds)
+            scores = await reranking.reranker.scores(question.asked, list(missing.texts.values()), seconds)
     except EndpointError as error:
         deadline.failed(STAGE, error.reason)
         return replace(question, reranked={})

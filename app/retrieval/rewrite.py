@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from app.domain.dlp.scanning import Redacted, Scanner
 from app.domain.errors import MunimentError
 from app.providers.chat import Chat
 from app.providers.endpoint import EndpointError
 from app.retrieval.deadline import Deadline, Stage
-from app.retrieval.redact import outgoing
 from app.retrieval.request import clean
 from app.retrieval.timing import Stopwatch
 
@@ -33,8 +33,10 @@ class Rewriter:
     timeout_ms: float = 6000.0
 
 
-async def rewrite(query: str | None, rewriter: Rewriter | None, deadline: Deadline, watch: Stopwatch) -> str | None:
-    """The wording to search with: the user's own where no better one was to be had. Only redacted text is sent."""
+async def rewrite(
+    query: Redacted | None, rewriter: Rewriter | None, deadline: Deadline, watch: Stopwatch, scanner: Scanner
+) -> Redacted | None:
+    """The wording to search with: the user's own where no better one was to be had."""
     if query is None or rewriter is None:
         return query
     seconds = deadline.admit(STAGE, rewriter.timeout_ms)
@@ -42,10 +44,8 @@ async def rewrite(query: str | None, rewriter: Rewriter | None, deadline: Deadli
         return query
     try:
         with watch.stage(STAGE):
-            answer = await rewriter.chat.complete(
-                INSTRUCTION, outgoing(query), most_tokens=MOST_TOKENS, seconds=seconds
-            )
-        return _wording(answer)
+            answer = await rewriter.chat.complete(INSTRUCTION, query, most_tokens=MOST_TOKENS, seconds=seconds)
+        return scanner.redacted(_wording(answer))
     except EndpointError as error:
         deadline.failed(STAGE, error.reason)
         return query

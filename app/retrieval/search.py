@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from app.domain.dlp.scanning import Redacted
 from app.domain.lexical import Analyser
 from app.domain.scoring import leg_candidates
 from app.retrieval.assist import assist
@@ -37,7 +38,7 @@ class Searcher:
         authorised: Authorised,
         request: RetrievalRequest,
         pin: Pin | None,
-        text: str | None,
+        text: Redacted | None,
         asking: Awaitable[Question | None],
         deadline: Deadline,
         watch: Stopwatch,
@@ -70,6 +71,7 @@ class Searcher:
             gathered, entered = await assist(session, authorised, compared, words.query, gathered, deadline, watch)
             key = key if entered else None
         # Vectors that are made for one request are not remembered; without them a hit would be diversified otherwise.
-        key = None if gathered.bare else key
+        # Nor is what an endpoint did not answer: next time it may.
+        key = None if gathered.bare or (question is not None and question.unanswered) else key
         until = await boundaries.next_change(session, authorised.scope) if key and request.as_of is None else None
         return compared, Searched(gathered, beside(missed, gathered), valid_at, key, until, words.languages)

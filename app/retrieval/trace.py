@@ -10,12 +10,12 @@ from app.domain.instant import format_instant
 from app.domain.selection import Candidate, Excluded, Item, Scores, Selection
 from app.domain.trace import DELIVERED, Kind, Trace, Traced, encode
 from app.providers.ids import new_id
-from app.retrieval.answer import Contract, DegradedStage, Delivered
+from app.retrieval.answer import Contract, Delivered
 from app.retrieval.authorise import Authorised
 from app.retrieval.cache import Searched
+from app.retrieval.deadline import DegradedStage
 from app.retrieval.question import Question
 from app.retrieval.recall import MemoryCandidate, Recalled
-from app.retrieval.redact import outgoing
 from app.retrieval.request import Parameters, RetrievalRequest
 
 SHA256_BYTES = 32
@@ -38,8 +38,8 @@ def trace(
     """The trace as it is stored, with what decides who may see it and when it goes. `ranked` is everything gathered,
     in order; `selection` is what became of it."""
     facts = {
-        "query": None if question is None else outgoing(question.asked),
-        "rewrittenQuery": None if question is None or question.rewritten is None else outgoing(question.rewritten),
+        "query": None if question is None else question.asked,
+        "rewrittenQuery": None if question is None else question.rewritten,
         "rerankModel": None if question is None else question.rerank_model,
         "model": None if question is None or question.vector is None else question.model,
         "validAt": format_instant(contract.valid_at),

@@ -10,6 +10,7 @@ from app.domain.lexical import Analyser
 from app.domain.phrases import Phrase
 from app.domain.scoring import LEG_CANDIDATES
 from app.retrieval.authorise import Authorised
+from app.retrieval.redact import searchable
 from app.retrieval.timing import Stopwatch
 from app.storage import passages, search_text
 from app.storage.engine import Session
@@ -140,5 +141,8 @@ async def phrase_bonus(
     if query is None or not query.phrases or not chunks:
         return {}
     texts = await passages.passages(session, authorised.scope, chunks)
-    held = {id: phrases.held(query.phrases, (item.title, *item.heading_path, item.text)) for id, item in texts.items()}
+    held = {
+        id: phrases.held(query.phrases, searchable(item, authorised.sources[item.source_id], authorised))
+        for id, item in texts.items()
+    }
     return {id: number * query.phrase_weight for id, number in held.items() if number}

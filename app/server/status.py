@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from app.storage import embeddings, evidence, queue, tenancy
+from app.storage import embeddings, evidence, findings, policies, queue, reindexing, tenancy
 from app.storage.engine import Database
+from app.storage.findings import SpaceCoverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class StoreStatus:
     chain_head_sequence: int
     chain_head_at: datetime | None
     spaces: int
+    reindex_queue_depth: int
+    coverage: tuple[SpaceCoverage, ...]
 
     @property
     def chain_head_age(self) -> float | None:
@@ -39,4 +42,6 @@ async def read_status(database: Database, organisation: UUID, model: str | None)
             chain_head_sequence=sequence,
             chain_head_at=chained_at,
             spaces=await tenancy.count_spaces(session),
+            reindex_queue_depth=await reindexing.depth(session),
+            coverage=tuple(await findings.by_space(session, await policies.current(session), model)),
         )

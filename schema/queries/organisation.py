@@ -15,7 +15,16 @@ from schema.context import Info
 from schema.permissions import TOKEN, needs
 from schema.scalars import BigInt
 from schema.types.connection import Connection, connect, decode_cursor, page_size
-from schema.types.organisation import Capabilities, EmbeddingStatus, Me, OptionalStage, ParameterLimits, Space, Status
+from schema.types.organisation import (
+    Capabilities,
+    EmbeddingStatus,
+    Me,
+    OptionalStage,
+    ParameterLimits,
+    Space,
+    SpaceCoverage,
+    Status,
+)
 
 SPACES = "spaces"
 
@@ -85,6 +94,8 @@ class OrganisationQueries:
             chain_head_age=status.chain_head_age,
             chain_head_at=status.chain_head_at,
             spaces=status.spaces,
+            reindex_queue_depth=BigInt(status.reindex_queue_depth),
+            coverage=[SpaceCoverage.of(found) for found in status.coverage],
         )
 
 

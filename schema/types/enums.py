@@ -9,6 +9,8 @@ import strawberry
 from app.domain.budget import BudgetStrategy
 from app.domain.chain import Outcome as ChainVerdict
 from app.domain.contract import LimitationCode
+from app.domain.dlp.finding import Detector as DlpDetector
+from app.domain.dlp.policy import Action as DlpAction
 from app.domain.dlp.policy import Classification
 from app.domain.errors import Code as ErrorCode
 from app.domain.grant import GranteeKind
@@ -36,6 +38,8 @@ __all__ = [
     "ChainVerdict",
     "Classification",
     "ContextLink",
+    "DlpAction",
+    "DlpDetector",
     "DriftType",
     "EpistemicStatus",
     "ErrorCode",
@@ -373,5 +377,30 @@ _describe(
         Movement.CHANGED: "It held then, and by a later write no longer does.",
         Movement.ERASED: "It was erased for good.",
         Movement.SOURCE_REMOVED: "The source that it came from was removed.",
+    },
+)
+_describe(
+    DlpAction,
+    "DlpAction",
+    "What becomes of texts of a class in which detectors find something.",
+    {
+        DlpAction.ALLOW: "Given and searched as they are. Endpoints are sent them redacted all the same.",
+        DlpAction.REDACT: "What is found is masked, in what is searched and in what is given; offsets stay.",
+        DlpAction.DROP: "The passage is not given. Texts of the class are sent to no endpoint.",
+        DlpAction.BLOCK_SOURCE: "Nothing of the source is given. Texts of the class are sent to no endpoint.",
+    },
+)
+_describe(
+    DlpDetector,
+    "DlpDetector",
+    "What is looked for in texts.",
+    {
+        DlpDetector.IP: "IP addresses.",
+        DlpDetector.PHONE: "Telephone numbers.",
+        DlpDetector.EMAIL: "E-mail addresses.",
+        DlpDetector.NATIONAL_ID: "National identity numbers, by their check digits.",
+        DlpDetector.IBAN: "Bank accounts, by their check digits.",
+        DlpDetector.CARD: "Payment cards, by their check digit.",
+        DlpDetector.SECRET: "Keys of clouds and services, tokens, private keys, passwords that are assigned.",
     },
 )

@@ -5,6 +5,7 @@ from typing import Any, Self
 import strawberry
 
 from app.identity.active_space import read_active_space
+from app.storage.findings import SpaceCoverage as _SpaceCoverage
 from schema.context import Info
 from schema.scalars import BigInt, Instant
 from schema.types.enums import SpaceLevel
@@ -81,6 +82,29 @@ class OptionalStage:
     locality: str = strawberry.field(description="in_deployment, external or none.")
 
 
+@strawberry.type(description="How far the slices of a space that hold now are embedded and indexed.")
+class SpaceCoverage:
+    space_id: strawberry.ID = strawberry.field(description="Id of the space.")
+    space_key: str = strawberry.field(description="Key path of the space.")
+    chunks: BigInt = strawberry.field(description="Slices of its sources.")
+    embedded: float = strawberry.field(description="Share of them with an embedding of the current model, 0 to 1.")
+    indexed: float = strawberry.field(
+        description="Share of them whose index is as today's policy against leaks makes it, 0 to 1."
+    )
+
+    @classmethod
+    def of(cls, found: _SpaceCoverage) -> Self:
+        """Of a space without slices everything is done."""
+        whole = found.chunks or 1
+        return cls(
+            space_id=strawberry.ID(str(found.space_id)),
+            space_key=found.key_path,
+            chunks=BigInt(found.chunks),
+            embedded=found.embedded / whole if found.chunks else 1.0,
+            indexed=found.indexed / whole if found.chunks else 1.0,
+        )
+
+
 @strawberry.type(
     description="How the deployment stands, for administrators. Never an address, a key or an error's text."
 )
@@ -97,3 +121,5 @@ class Status:
     chain_head_age: float | None = strawberry.field(description="Seconds since the last record was chained.")
     chain_head_at: Instant | None = strawberry.field(description="When the last record was chained.")
     spaces: int = strawberry.field(description="Spaces of the organisation.")
+    reindex_queue_depth: BigInt = strawberry.field(description="Sources that wait to be indexed anew.")
+    coverage: list[SpaceCoverage] = strawberry.field(description="Spaces with a source, by key path.")

@@ -65,6 +65,7 @@ class Another:
     model: str = "another"
     dimensions: int = HashingEmbedder.dimensions
     locality: Locality = "in_deployment"
+    in_process: bool = True
     languages: frozenset[str] | None = None
 
     def reads(self, text: str) -> bool:

@@ -52,6 +52,7 @@ class Pointing:
     direction: tuple[float, ...]
     model: str = "pointing"
     locality: Locality = "in_deployment"
+    in_process: bool = True
     languages: frozenset[str] | None = None
 
     def reads(self, text: str) -> bool:

@@ -21,6 +21,10 @@ class Watched:
     ended: list[str] = field(default_factory=list)
     languages: frozenset[str] | None = None
 
+    @property
+    def in_process(self):
+        return self.locality == "in_deployment"
+
     def reads(self, text: str) -> bool:
         return True
 

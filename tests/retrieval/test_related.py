@@ -111,10 +111,10 @@ KNOWN = {
     ("app/domain/lexical.py", "idf"): [],
     ("app/domain/canonical.py", "canonical"): ["CanonicalError", "_sorted_keys"],
     ("app/ingestion/reconcile.py", "contents_needed"): ["changed", "cut_of"],
-    ("app/ingestion/store.py", "write_in"): ["believed", "write"],
+    ("app/ingestion/store.py", "write_in"): ["source_by_id", "MunimentError"],
     ("app/domain/contract.py", "age_hours"): [],
     ("app/identity/once.py", "once"): ["done", "store"],
-    ("app/ingestion/prepare.py", "Preparer", "content"): ["chunk", "Tokens.count_all"],
+    ("app/ingestion/prepare.py", "Preparer", "content"): ["Scanner.scan", "chunk"],
 }
 
 

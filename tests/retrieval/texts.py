@@ -37,4 +37,5 @@ def passage(chunk: UUID, text: str = "text", tokens: int = 1) -> Passage:
         source_created_at=None,
         source_updated_at=None,
         version_system_from=LONG_AGO,
+        source_id=chunk,
     )

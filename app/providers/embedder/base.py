@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.dlp.scanning import Redacted
 from app.domain.errors import bad_input
 from app.domain.locality import Locality
 
@@ -21,8 +22,9 @@ THREADS = 2
 class Embedder(Protocol):
     """Text to unit vectors; the same text always yields the same bits.
 
-    `locality` says whether a text leaves the deployment to be embedded. A text with nothing but blanks is refused
-    (`BAD_USER_INPUT`), so no zero vector is ever returned.
+    `in_process` says that a text stays where it is, `locality` whether it otherwise leaves the deployment. A text with
+    nothing but blanks is refused (`BAD_USER_INPUT`), so no zero vector is ever returned. An endpoint takes redacted
+    texts only, and so all are; `EndpointError` when it gives no vectors.
     """
 
     @property
@@ -32,6 +34,8 @@ class Embedder(Protocol):
     @property
     def locality(self) -> Locality: ...
     @property
+    def in_process(self) -> bool: ...
+    @property
     def languages(self) -> frozenset[str] | None:
         """The languages that the model was made for, by their Snowball names; None: any."""
         ...
@@ -40,16 +44,12 @@ class Embedder(Protocol):
         """Whether the model knows the script of the text, so that the vector says what the text is about."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Rows of unit length, shape (len(texts), dimensions), in the order of `texts`."""
-        ...
-
-    async def embed_query(self, text: str) -> Vector:
+    async def embed_query(self, text: Redacted) -> Vector:
         """One unit vector, shape (dimensions,)."""
         ...
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Like `embed`, off the event loop."""
+    async def embed_documents(self, texts: Sequence[Redacted]) -> Vectors:
+        """Rows of unit length, shape (len(texts), dimensions), in the order of `texts`."""
         ...
 
 

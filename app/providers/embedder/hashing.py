@@ -17,6 +17,7 @@ class HashingEmbedder:
     model = "hash-128"
     dimensions = 128
     locality: Locality = "in_deployment"
+    in_process = True
     languages: frozenset[str] | None = None
 
     def __init__(self) -> None:

@@ -53,6 +53,7 @@ class MiniLM:
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
     locality: Locality = "in_deployment"
+    in_process = True
     languages: frozenset[str] | None = frozenset({"english"})
 
     def __init__(self) -> None:
