@@ -136,7 +136,10 @@ function defaultSpace(spaces: readonly { keyPath: string; level: string }[], act
 
 function Tabs({ tab, go }: { tab: Tab; go: Go }) {
   // On a narrow screen the chosen one may stand outside.
-  useEffect(() => document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
+  useEffect(() => {
+    // Newer browsers answer with a promise, which is no clean-up.
+    void document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [tab]);
   const move = (step: number) => {
     const index = TABS.findIndex((item) => item.tab === tab);
     const next = TABS[(index + step + TABS.length) % TABS.length];
