@@ -36,6 +36,7 @@ from app.ingestion.jobs import JobKind, JobWorker
 from app.ingestion.prepare import Preparer
 from app.ingestion.reindexing import Reindexer
 from app.ingestion.syncing import Syncing
+from app.keys import key_ring, require_no_key_lost, signing_keys
 from app.memory.proposing import Proposals
 from app.memory.revision import Reviser
 from app.memory.writing import Writer
@@ -196,11 +197,16 @@ class Services:
 @asynccontextmanager
 async def services(settings: Settings, installation: Installation) -> AsyncIterator[Services]:
     """The parts without their background tasks (`workers`)."""
-    keys = key_ring(settings)
     embedder = _embedder(settings)
-    heads = HeadFile(settings.home / "heads", keys.organisation_key)
     database, background = databases(settings, installation.url)
-    signing = signing_keys(settings)
+    try:
+        await require_no_key_lost(settings, background)
+        keys, signing = key_ring(settings), signing_keys(settings)
+    except BaseException:
+        await database.close()
+        await background.close()
+        raise
+    heads = HeadFile(settings.home / "heads", keys.organisation_key)
     witnessing = Witnessing(Witness(settings.witness_url)) if settings.witness_url else None
     checkpoints = Checkpointer(
         background,
@@ -360,20 +366,6 @@ def share(part: float, whole: int) -> int:
     return max(1, int(part * whole))
 
 
-def key_ring(settings: Settings) -> KeyRing:
-    """The keys of the evidence: the settings' own, else those in the home, made when there are none."""
-    if settings.keys is not None:
-        return KeyRing.from_environment(settings.keys.get_secret_value())
-    return KeyRing.load_or_create(settings.home / "keys" / "evidence.json")
-
-
-def signing_keys(settings: Settings) -> SigningKeys:
-    """The keys that sign: the settings' own, else those in the home, made when there are none."""
-    if settings.signing_keys is not None:
-        return SigningKeys.from_environment(settings.signing_keys.get_secret_value())
-    return SigningKeys.load_or_create(settings.home / "keys" / "signing.json")
-
-
 def _tokens(settings: Settings, jwks: KeyDocument | None) -> tuple[DevelopmentKey | None, TokenVerifier]:
     told: dict[str, Any] = {
         "claims": ClaimNames.parse(settings.jwt_claims or ""),
@@ -382,7 +374,9 @@ def _tokens(settings: Settings, jwks: KeyDocument | None) -> tuple[DevelopmentKe
     }
     issuer, audience = settings.jwt_issuer, settings.jwt_audience
     if settings.jwt_jwks is not None:
-        keys = from_file(Path(settings.jwt_jwks)) if jwks is None else Jwks(jwks.read)
+        age = settings.jwt_jwks_max_age_hours * 3600
+        file = Path(settings.jwt_jwks)
+        keys = from_file(file, most_age=age) if jwks is None else Jwks(jwks.read, most_age=age)
         return None, TokenVerifier(keys, issuer, audience, **told)
     if settings.jwt_key is not None:
         key = settings.jwt_key.read_bytes()

@@ -209,6 +209,13 @@ class Settings(BaseSettings):
         description="Instead of one key, the issuer's JWKS: an address (https, or a host on this machine) or a file. "
         "It is read again as its keys change.",
     )
+    jwt_jwks_max_age_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        allow_inf_nan=False,
+        description="Hours that the last keys of that JWKS count on while it cannot be read; then no token does.",
+    )
     jwt_algorithm: Literal["HS256", "RS256", "ES256", "EdDSA"] = Field("EdDSA", description="Algorithm of that key.")
     jwt_issuer: str = Field("muniment", description="Issuer that a token must name.")
     jwt_audience: str = Field("muniment", description="Audience that a token must name.")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from app.bootstrap import key_ring
 from app.commands.running import err, out, read_settings
+from app.keys import key_ring, restored
 from app.providers.keyring import KeyRing
 
 keys = typer.Typer(
@@ -34,6 +34,13 @@ def list_() -> None:
         out.print(f"{name}  {ring.fingerprint(name)}  {state}", soft_wrap=True, markup=False)
 
 
+@keys.command(epilog="Example: muniment keys create")
+def create() -> None:
+    """Begin with a fresh key, where the file of the keys is lost for good: what they chained is UNVERIFIABLE until they
+    are imported. The key's id is printed."""
+    out.print(key_ring(read_settings(), fresh=True).current_id, markup=False)
+
+
 @keys.command(epilog="Example: muniment keys rotate")
 def rotate() -> None:
     """Make a fresh key the current one. The old ones stay, to check what they made; running servers follow at once."""
@@ -50,8 +57,7 @@ def import_(
     name, colon, encoded = sys.stdin.read(1 << 12).strip().partition(":")
     if not colon:
         raise ValueError("standard input holds no id:base64")
-    ring = _ring()
-    ring.add(name, encoded)
+    ring = restored(read_settings(), name, encoded)
     if current:
         ring.use(name)
     out.print(f"{name}  {ring.fingerprint(name)}", markup=False)

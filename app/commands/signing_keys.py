@@ -4,8 +4,8 @@ import base64
 
 import typer
 
-from app.bootstrap import signing_keys
 from app.commands.running import out, read_settings
+from app.keys import signing_keys
 
 signing = typer.Typer(
     name="signing-keys",
@@ -30,3 +30,9 @@ def rotate() -> None:
     """Sign with a fresh key from now on. The private half of the last one is destroyed, its public half stays; running
     servers follow at once."""
     out.print(signing_keys(read_settings()).rotate(), markup=False)
+
+
+@signing.command(epilog="Example: muniment signing-keys create")
+def create() -> None:
+    """Begin with a fresh key, where the file of the keys is lost for good. Its id is printed."""
+    out.print(signing_keys(read_settings(), fresh=True).signer.key_id, markup=False)

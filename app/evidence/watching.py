@@ -16,7 +16,7 @@ GATHERING = 0.1
 #: Seconds until a database that did not answer is asked again.
 RETRY = 1.0
 #: Seconds after which it is looked at although nothing was heard.
-UNHEARD = 60.0
+UNHEARD = 15.0
 
 
 class Watch:

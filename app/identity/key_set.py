@@ -20,6 +20,8 @@ MOST_KEYS: Final = 100
 FRESH_SECONDS: Final = 300.0
 #: Seconds between two readings, whatever asks for one: tokens under unknown keys cost the issuer nothing more.
 PAUSE_SECONDS: Final = 10.0
+#: Seconds that the last keys count on while no newer ones can be read.
+MOST_AGE_SECONDS: Final = 86_400.0
 
 
 class KeySet(Protocol):
@@ -49,8 +51,9 @@ class Jwks:
     """The keys of a document. `read` gives its bytes.
 
     It is read when it is first needed, when a token names a key that is not in it, and when it has become old; never
-    more often than every `PAUSE_SECONDS`, and once for all who wait. While it cannot be read, the last keys count on.
-    An old document that still names the key of a token is read anew in the background: nobody waits for it.
+    more often than every `PAUSE_SECONDS`, and once for all who wait. While it cannot be read, the last keys count on,
+    up to an age at which nobody can tell whether the issuer still stands by them. An old document that still names the
+    key of a token is read anew in the background: nobody waits for it.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Jwks:
         secrets: bool = False,
         fresh: float = FRESH_SECONDS,
         pause: float = PAUSE_SECONDS,
+        most_age: float = MOST_AGE_SECONDS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """`secrets`: whether the document may hold HS256 secrets, as only a file that nobody else can read may."""
@@ -67,6 +71,7 @@ class Jwks:
         self._secrets = secrets
         self._fresh = fresh
         self._pause = pause
+        self._most_age = most_age
         self._clock = clock
         self._keys: tuple[VerificationKey, ...] = ()
         self._read_at: float | None = None
@@ -74,17 +79,20 @@ class Jwks:
         self._reading: asyncio.Task[None] | None = None
 
     async def ready(self, key_id: str | None) -> None:
-        """SEARCH_UNAVAILABLE when no keys could be read yet: that is not the token's fault."""
+        """SEARCH_UNAVAILABLE when no keys could be read, or none for too long: that is not the token's fault."""
         now = self._clock()
         old = self._read_at is None or now - self._read_at >= self._fresh
-        unknown = not self.named(key_id)
+        unknown = not self.named(key_id) or self._are_too_old(now)
         if (old or unknown) and (self._tried_at is None or now - self._tried_at >= self._pause):
             self._start(now)
         if unknown and self._reading is not None:
             # Whoever hangs up leaves the reading to those who still wait.
             await asyncio.shield(self._reading)
-        if self._read_at is None:
+        if self._are_too_old(self._clock()):
             raise MunimentError(Code.SEARCH_UNAVAILABLE, "the keys that tokens are checked with cannot be read")
+
+    def _are_too_old(self, now: float) -> bool:
+        return self._read_at is None or now - self._read_at > self._most_age
 
     def named(self, key_id: str | None) -> Sequence[VerificationKey]:
         return self._keys if key_id is None else [key for key in self._keys if key.id == key_id]

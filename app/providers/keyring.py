@@ -85,6 +85,21 @@ class KeyRing:
         return cls.load(path)
 
     @classmethod
+    def restore(cls, path: Path, name: str, encoded: str) -> "KeyRing":
+        """A ring of one key (base64) that was kept elsewhere, in the place of a missing file; `KeyRingError` for a weak
+        key, and where there is a file."""
+        keys = _checked([(name, encoded)], "the import")
+        try:
+            ensure_folder(path.parent)
+            with exclusive(path):
+                if path.exists():
+                    raise KeyRingError(f"{path} is there already")
+                _write(path, keys, name)
+        except (PrivateFileError, OSError) as error:
+            raise KeyRingError(f"the key ring {path} cannot be made: {error}") from None
+        return cls.load(path)
+
+    @classmethod
     def from_environment(cls, value: str) -> "KeyRing":
         """The ring written as `id:base64,id:base64`, oldest first; the last one is current."""
         pairs = listed(value, VARIABLE, KeyRingError)

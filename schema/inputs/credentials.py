@@ -3,19 +3,17 @@
 import strawberry
 
 from app.domain.errors import bad_input
-from app.domain.principal import ActorType, Permission
+from app.domain.principal import ActorType
 from app.identity.api_keys import Wanted
 from schema.scalars import Instant
+from schema.types.enums import Permission
 
 
 @strawberry.input(description="A new key of a program. What is null is not narrowed, an empty list admits nothing.")
 class CreateApiKeyInput:
     name: str = strawberry.field(description="What it is for: 1 to 256 characters.")
-    actions: list[str] = strawberry.field(
-        description=(
-            "The permissions that it holds, as `context:space:search` or `SEARCH`: on each of its spaces and below. "
-            "The caller must hold them there."
-        )
+    actions: list[Permission] = strawberry.field(
+        description="The permissions that it holds, on each of its spaces and below. The caller must hold them there."
     )
     allowed_providers: list[str] | None = strawberry.field(
         default=None, description="The providers whose sources it admits; all that the caller's own credential admits."
@@ -31,20 +29,12 @@ class CreateApiKeyInput:
     def wanted(self) -> Wanted:
         return Wanted(
             name=self.name,
-            actions=[_permission(action) for action in self.actions],
+            actions=self.actions,
             providers=self.allowed_providers,
             spaces=None if self.allowed_spaces is None else [str(space) for space in self.allowed_spaces],
             actor_type=_actor(self.actor_type),
             expires_at=self.expires_at,
         )
-
-
-def _permission(value: str) -> Permission:
-    """In either spelling: `context:space:search`, or `SEARCH` as the enumeration has it."""
-    try:
-        return Permission[value] if value in Permission.__members__ else Permission(value)
-    except ValueError:
-        raise bad_input(f"an action is one of {', '.join(Permission)}", "actions") from None
 
 
 def _actor(value: str) -> ActorType:

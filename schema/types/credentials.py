@@ -6,6 +6,7 @@ import strawberry
 
 from app.storage import api_keys
 from schema.scalars import Instant
+from schema.types.enums import Permission
 
 
 @strawberry.type(description="A key that a program shows in place of a token, as `Authorization: Bearer …`.")
@@ -14,7 +15,7 @@ class ApiKey:
     principal_id: strawberry.ID = strawberry.field(description="Id of the key as a holder of grants.")
     prefix: str = strawberry.field(description="Its first 8 characters: what is kept of it, beside a hash.")
     name: str = strawberry.field(description="What it is for.")
-    actions: list[str] = strawberry.field(
+    actions: list[Permission] = strawberry.field(
         description="The permissions that it may hold; what is granted to it beyond them does not count."
     )
     allowed_providers: list[str] | None = strawberry.field(
@@ -36,7 +37,7 @@ class ApiKey:
             principal_id=strawberry.ID(str(key.principal_id)),
             prefix=key.prefix,
             name=key.name,
-            actions=list(key.actions),
+            actions=[Permission(action) for action in key.actions],
             allowed_providers=None if key.providers is None else list(key.providers),
             allowed_spaces=None if key.spaces is None else [strawberry.ID(str(space)) for space in key.spaces],
             actor_type=key.actor_type.value,

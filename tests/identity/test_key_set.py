@@ -236,6 +236,24 @@ async def test_the_last_keys_count_while_there_are_no_others(issuer: Issuer, beh
     assert await issuer.believes(signed(CURVE, "two", "ES256"))
 
 
+async def test_keys_that_could_not_be_read_anew_for_a_day_count_for_nothing(issuer: Issuer) -> None:
+    token = signed(EDWARDS, "one", "EdDSA")
+    assert await issuer.believes(token)
+    issuer.provider.behaviour = replies(b"", status=503)
+    issuer.clock.now += 86_400
+    assert await issuer.believes(token)
+    await issuer.read()
+    issuer.clock.now += 1
+    for _ in range(2):
+        with pytest.raises(MunimentError) as failed:
+            await issuer.believes(token)
+        assert failed.value.code is Code.SEARCH_UNAVAILABLE
+        issuer.clock.now += 10
+    # It is back: whoever asks next waits for that and is believed.
+    issuer.publish(public(EDWARDS, "one"))
+    assert await issuer.believes(token)
+
+
 async def test_an_issuer_that_was_never_reached_is_not_the_tokens_fault(issuer: Issuer) -> None:
     issuer.provider.behaviour = replies(b"", status=503)
     for asked in (1, 1, 2):

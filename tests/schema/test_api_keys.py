@@ -25,7 +25,7 @@ LIST = """query($revoked: Boolean!, $first: Int, $after: String) {
 ME = "{ me { id externalId actorType } }"
 ASK = """query($q: String!, $space: String) { retrieve(input: {query: $q, spaceKey: $space}) {
     attributionId passages { text } contract { apiKeyId actorType } limitations { code } } }"""
-SEARCH = [Permission.SEARCH.value]
+SEARCH = [Permission.SEARCH.name]
 
 
 async def create(api: Api, token: str | None = None, **given: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ async def test_spaces_narrow_every_way_in(api: Api) -> None:
         (beside, "Beside lantern."),
     ):
         await world.write("a.md", (text, None, None), source=await world.add_source(text, space))
-    every = [permission.value for permission in (Permission.SEARCH, Permission.READ)]
+    every = [permission.name for permission in (Permission.SEARCH, Permission.READ)]
     made = await create(api, actions=every, allowedSpaces=["project"])
     secret = made["secret"]
     assert made["apiKey"]["allowedSpaces"] == [str(world.project)]
@@ -203,7 +203,7 @@ async def test_granted_and_taken_back_by_the_api(api: Api) -> None:
 
 async def test_what_a_key_holds_in_vain_it_cannot_give_away(api: Api) -> None:
     world = api.world
-    made = await create(api, actions=[Permission.ADMIN.value], allowedSpaces=["project"])
+    made = await create(api, actions=[Permission.ADMIN.name], allowedSpaces=["project"])
     holder = principal_id(world.organisation, "key", made["apiKey"]["id"])
     async with world.parts.database.write(world.organisation) as session:
         for permission in Permission:
@@ -246,7 +246,7 @@ async def test_memories_and_subjects_are_narrowed_too(api: Api) -> None:
     inside = await api.data(remember, {"t": "A lantern inside.", "s": "project", "who": None})
     outside = await api.data(remember, {"t": "A lantern beside.", "s": "beside", "who": None})
     await api.data(remember, {"t": "Ann beside.", "s": "beside", "who": "ann"})
-    made = await create(api, actions=[Permission.SEARCH.value, Permission.READ.value], allowedSpaces=["project"])
+    made = await create(api, actions=[Permission.SEARCH.name, Permission.READ.name], allowedSpaces=["project"])
     ask = """query($who: ID) { retrieve(input: {query: "lantern", spaceKey: "project", subjectId: $who}) {
         memories { text } groupMemories { text } } }"""
     answer = (await api.data(ask, {"who": "ann"}, token=made["secret"]))["retrieve"]
@@ -265,7 +265,7 @@ async def test_providers_narrow_what_is_read_and_written_too(api: Api) -> None:
     read = "query($id: ID!) { document(id: $id) { id } }"
     past = "query($id: ID!) { history(id: $id) { edges { cursor } } }"
     retract = "mutation($id: ID!) { retractDocument(id: $id) }"
-    actions = [permission.value for permission in (Permission.READ, Permission.WRITE, Permission.SEARCH)]
+    actions = [permission.name for permission in (Permission.READ, Permission.WRITE, Permission.SEARCH)]
     admitted = (await create(api, actions=actions, allowedProviders=["filesystem"]))["secret"]
     others = (await create(api, actions=actions, allowedProviders=["git"]))["secret"]
     listed = "query($id: ID!) { documents(sourceId: $id) { edges { cursor } } }"
@@ -288,9 +288,9 @@ async def test_records_of_others_are_not_a_keys(api: Api) -> None:
     assert await refused(api, record, {"id": by_person}, key["secret"]) == "ATTRIBUTION_NOT_FOUND"
     own = (await api.data(ASK, {"q": "lantern", "space": "project"}, token=key["secret"]))["retrieve"]["attributionId"]
     assert (await api.data(record, {"id": own}, token=key["secret"]))["attribution"]["id"] == own
-    auditor = await create(api, actions=[Permission.AUDIT_READ.value])
+    auditor = await create(api, actions=[Permission.AUDIT_READ.name])
     assert (await api.data(record, {"id": by_person}, token=auditor["secret"]))["attribution"]["id"] == by_person
-    elsewhere = await create(api, actions=[Permission.AUDIT_READ.value], allowedSpaces=[str(world.project)])
+    elsewhere = await create(api, actions=[Permission.AUDIT_READ.name], allowedSpaces=[str(world.project)])
     assert await refused(api, "{ verifyChain { verdict } }", token=elsewhere["secret"]) == "FORBIDDEN"
 
 
@@ -313,8 +313,8 @@ async def test_no_key_reaches_further_than_its_maker(api: Api) -> None:
         ({}, "FORBIDDEN"),
         ({"allowedSpaces": ["/"]}, "SPACE_NOT_FOUND"),
         ({"allowedSpaces": ["project", str(beside)]}, "SPACE_NOT_FOUND"),
-        ({"allowedSpaces": ["project"], "actions": [Permission.READ.value]}, "FORBIDDEN"),
-        ({"allowedSpaces": ["project"], "actions": [Permission.SEARCH.value, Permission.ORG_ADMIN.value]}, "FORBIDDEN"),
+        ({"allowedSpaces": ["project"], "actions": [Permission.READ.name]}, "FORBIDDEN"),
+        ({"allowedSpaces": ["project"], "actions": [Permission.SEARCH.name, Permission.ORG_ADMIN.name]}, "FORBIDDEN"),
     ):
         assert await refused(api, CREATE, {"input": {"name": "x", "actions": SEARCH, **given}}, lead) == code
     # Who may only search makes none.
@@ -327,7 +327,7 @@ async def test_a_key_that_makes_keys_gives_away_no_more_than_it_has(api: Api) ->
     end = datetime.now(UTC) + timedelta(days=1)
     parent = await create(
         api,
-        actions=[Permission.ADMIN.value, Permission.SEARCH.value],
+        actions=[Permission.ADMIN.name, Permission.SEARCH.name],
         allowedSpaces=["project"],
         allowedProviders=["git"],
         expiresAt=end.isoformat(),
@@ -340,13 +340,13 @@ async def test_a_key_that_makes_keys_gives_away_no_more_than_it_has(api: Api) ->
         {},
         {"allowedSpaces": ["project"], "allowedProviders": ["git", "slack"]},
         {"allowedSpaces": ["project"], "expiresAt": (end + timedelta(days=1)).isoformat()},
-        {"allowedSpaces": ["project"], "actions": [Permission.READ.value]},
+        {"allowedSpaces": ["project"], "actions": [Permission.READ.name]},
     ):
         assert await refused(api, CREATE, {"input": {"name": "x", "actions": SEARCH, **more}}, secret) == "FORBIDDEN"
     # Neither itself nor the key that it came from; what came from it goes with it.
     assert await refused(api, REVOKE, {"id": parent["apiKey"]["id"]}, secret) == "FORBIDDEN"
     grown = await create(
-        api, secret, actions=[Permission.ADMIN.value], allowedSpaces=["project"], allowedProviders=["git"]
+        api, secret, actions=[Permission.ADMIN.name], allowedSpaces=["project"], allowedProviders=["git"]
     )
     assert await refused(api, REVOKE, {"id": parent["apiKey"]["id"]}, grown["secret"]) == "FORBIDDEN"
     assert await api.data(ME, token=child["secret"])
