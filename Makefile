@@ -5,14 +5,18 @@ BIN := $(VENV)/bin
 DIST := playground/dist/index.html
 RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
+CLIENTS := playground/clients
+CLIENT_PYTHON := $(CLIENTS)/python/.venv/.tools
+CLIENT_TYPESCRIPT := $(CLIENTS)/typescript/node_modules/.package-lock.json
+HAS_NODE := command -v npm >/dev/null && [ "$$(node -p 'parseInt(process.versions.node)' 2>/dev/null || echo 0)" -ge 20 ]
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint bench quality scenarios schema clean playground
+.PHONY: run test lint bench quality scenarios schema clients clean playground client-tools
 
 run: $(RUNTIME) playground
 	@exec $(BIN)/muniment serve
 
-test: $(TOOLS) playground
+test: $(TOOLS) playground client-tools
 	$(BIN)/python -m pytest
 
 lint: $(TOOLS)
@@ -37,8 +41,13 @@ scenarios: $(TOOLS)
 schema: $(TOOLS)
 	$(BIN)/python -m schema.export
 
+clients: client-tools
+	cd $(CLIENTS)/python && .venv/bin/python -m ariadne_codegen
+	cd $(CLIENTS)/typescript && npm run --silent generate
+
 clean:
 	rm -rf $(VENV) .muniment playground/node_modules playground/dist
+	rm -rf $(CLIENTS)/python/.venv $(CLIENTS)/typescript/node_modules $(CLIENTS)/typescript/dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -58,7 +67,7 @@ $(RUNTIME): requirements.lock pyproject.toml | $(BIN)/python
 
 # Without Node the page is left out, and the server says so.
 playground:
-	@if command -v npm >/dev/null && [ "$$(node -p 'parseInt(process.versions.node)' 2>/dev/null || echo 0)" -ge 20 ]; then \
+	@if $(HAS_NODE); then \
 		$(MAKE) --no-print-directory $(DIST); \
 	else \
 		echo "Node 20 or later was not found: the playground is not built."; \
@@ -66,3 +75,20 @@ playground:
 
 $(DIST): playground/package-lock.json playground/index.html $(shell find playground/src -type f 2>/dev/null)
 	cd playground && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+# Each client has tools of its own: what generates and compiles it is no part of the server.
+client-tools: $(CLIENT_PYTHON)
+	@if $(HAS_NODE); then \
+		$(MAKE) --no-print-directory $(CLIENT_TYPESCRIPT); \
+	else \
+		echo "Node 20 or later was not found: the TypeScript client is not built."; \
+	fi
+
+$(CLIENT_PYTHON): $(CLIENTS)/python/requirements.lock
+	$(PYTHON) -m venv $(CLIENTS)/python/.venv
+	$(CLIENTS)/python/.venv/bin/python -m pip install --quiet --require-hashes -r $<
+	@touch $@
+
+$(CLIENT_TYPESCRIPT): $(CLIENTS)/typescript/package-lock.json
+	cd $(CLIENTS)/typescript && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
