@@ -85,7 +85,7 @@ class Store:
 
 @asynccontextmanager
 async def open_store(home: Path) -> AsyncIterator[Store]:
-    settings = Settings(home=home, embedder="none")
+    settings = Settings(home=home, embedder="none", rate_limit=0)
     installation = await asyncio.to_thread(Installation.open, settings)
     try:
         async with services(settings, installation) as parts:
