@@ -3,7 +3,9 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
 from app.domain import lexical
 from app.domain.code import ContentGraph
@@ -19,6 +21,9 @@ from app.providers.parsers.blocks import Parsed
 from app.providers.redaction.scanner import SCANNER
 from app.providers.tokens import Tokens
 from app.providers.wordpieces import WordPieces
+
+#: Slices whose words are remembered, as their tokens are.
+REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,15 @@ class Preparer:
     tokens: Tokens
     analyser: Callable[[str], Analyser]
     scanner: Scanner = SCANNER
+    _weights: Callable[[str, str], dict[int, float]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A revision of a document shares most of its slices with the one before.
+        object.__setattr__(self, "_weights", lru_cache(maxsize=REMEMBERED)(self._weigh))
+
+    def _weigh(self, language: str, words: str) -> dict[int, float]:
+        """What the text leg keeps of these words; not to be changed by who is given it."""
+        return lexical.document_weights(self.analyser(language).lexemes(words))
 
     def content(self, name: str, parsed: Parsed, language: str, masks: bool = True) -> Content:
         """`masks`: what detectors find is kept out of the words that search knows. `ScanFailed` when one breaks."""
@@ -71,7 +85,7 @@ class Preparer:
                     start=item.start,
                     end=item.end,
                     place=place,
-                    lexemes=lexical.document_weights(self.analyser(language).lexemes(words)),
+                    lexemes=self._weights(language, words),
                     findings=findings,
                     dlp_tag=tag(masks),
                 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from uuid import UUID
 
 from app.domain.document import DocumentFacts
@@ -58,6 +58,8 @@ class Draft:
 
 
 Progress = Callable[[int], None]
+#: What should be believed of a batch, with the contents that are new.
+Prepared: TypeAlias = tuple[list[Wanted], dict[Cut, Content]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +74,35 @@ class Ingestion:
     tags: tuple[str, ...] | None = None
 
     async def run(self, drafts: Iterable[Draft], report: Report, progress: Progress = lambda count: None) -> None:
-        for batch in _batches(_nameable(drafts, report), BATCH):
-            await self._batch(batch, report)
+        """Each batch is prepared while the one before is written: the one takes this process, the other the database.
+        They share no document."""
+
+        async def finish(batch: Sequence[Draft], prepared: asyncio.Task[Prepared]) -> None:
+            await self._write(batch, await prepared, report)
             report.seen += len(batch)
             progress(len(batch))
 
-    async def _batch(self, drafts: Sequence[Draft], report: Report) -> None:
+        async with asyncio.TaskGroup() as preparing:
+            coming: tuple[Sequence[Draft], asyncio.Task[Prepared]] | None = None
+            for batch in _batches(_nameable(drafts, report), BATCH):
+                following = (batch, preparing.create_task(self._prepare(batch, report)))
+                if coming is not None:
+                    await finish(*coming)
+                coming = following
+            if coming is not None:
+                await finish(*coming)
+
+    async def _prepare(self, drafts: Sequence[Draft], report: Report) -> Prepared:
+        keys = [draft.external_key for draft in drafts]
+        async with self.database.snapshot(self.organisation) as session:
+            believed = await documents.believed(session, self.source.id, keys)
+            masks = await policies.masks(session, self.source.id)
+        work = _Work(self.preparer, self.source.language, self.tags, report, masks)
+        return await asyncio.to_thread(work.prepare, drafts, believed)
+
+    async def _write(self, drafts: Sequence[Draft], prepared: Prepared, report: Report) -> None:
         for _ in range(ATTEMPTS):
-            keys = [draft.external_key for draft in drafts]
-            async with self.database.snapshot(self.organisation) as session:
-                believed = await documents.believed(session, self.source.id, keys)
-                masks = await policies.masks(session, self.source.id)
-            work = _Work(self.preparer, self.source.language, self.tags, report, masks)
-            wanted, contents = await asyncio.to_thread(work.prepare, drafts, believed)
+            wanted, contents = prepared
             if not wanted:
                 return
             try:
@@ -92,6 +110,7 @@ class Ingestion:
                     await write_batch(self.database, self.organisation, self.source, wanted, contents, embed=self.embed)
                 )
             except Moved:
+                prepared = await self._prepare(drafts, report)
                 continue
             return
         raise gone_wrong()
@@ -110,9 +129,7 @@ class _Work:
         self._report = report
         self._read: dict[tuple[str, str], Content | None] = {}
 
-    def prepare(
-        self, drafts: Sequence[Draft], believed: Mapping[str, Believed]
-    ) -> tuple[list[Wanted], dict[Cut, Content]]:
+    def prepare(self, drafts: Sequence[Draft], believed: Mapping[str, Believed]) -> Prepared:
         wanted: list[Wanted] = []
         contents: dict[Cut, Content] = {}
         for draft in drafts:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 from base64 import b64decode
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,9 @@ _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
+
+#: Texts whose counts are remembered.
+_REMEMBERED = 4096
 
 
 def _vocabulary() -> dict[bytes, int]:
@@ -38,8 +42,10 @@ class Tokens:
         self._encoding = tiktoken.Encoding(
             "cl100k_base", pat_str=_PATTERN, mergeable_ranks=_vocabulary(), special_tokens={}
         )
+        # The same texts come again: in each revision of a document, and with each passage that is given.
+        self.count = lru_cache(maxsize=_REMEMBERED)(self._count)
 
-    def count(self, text: str) -> int:
+    def _count(self, text: str) -> int:
         """How many tokens a model would be charged for the text."""
         return len(self._encoding.encode_ordinary(text))
 
