@@ -17,10 +17,12 @@ from uuid import UUID
 import numpy as np
 
 from app.bootstrap import Services
+from app.domain.dlp.policy import Action, Classification
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import MemoryFacts, Owner, membership_id
 from app.domain.principal import Level, Permission, Principal, principal_id
 from app.domain.temporal import ALWAYS, AsOf, Assert, History, Op, Period, Retract, Update
+from app.ingestion.policy import set_policy
 from app.memory.people import ensure_subject
 from app.memory.reading import list_memories
 from app.memory.resolve import Named
@@ -285,6 +287,8 @@ class Village:
 async def found_village(parts: Services, chance: random.Random) -> Village:
     """People who may search everything, one space, another; who may read but not search; and who may do nothing."""
     world = await make_world(parts)
+    # The text of a memory says whose it is, and some owners are named like an address.
+    await set_policy(parts.database, world.principal, [(Classification.INTERNAL, Action.ALLOW)])
     spaces = {"/": world.root, "project": world.project, "beside": await world.add_space("beside", Level.TEAM)}
     people = {
         "all": world.principal,
