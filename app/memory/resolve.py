@@ -49,11 +49,11 @@ async def resolve_owner(
 
 
 async def near(session: Session, principal: Principal, named: Named) -> tuple[UUID, ...]:
-    """Where to look for a name first. A space that is not there yet is near to nothing."""
+    """Where to look for a name first. A space of a key that is not there yet is near to nothing."""
     try:
         return await nearest_first(session, principal, space_id=named.space_id, space_key=named.space_key)
     except MunimentError as error:
-        if error.code is not Code.SPACE_NOT_FOUND:
+        if error.code is not Code.SPACE_NOT_FOUND or named.space_id is not None:
             raise
         return ()
 

@@ -1,7 +1,6 @@
 """The policy against leaks, and what was found."""
 
 from typing import Annotated
-from uuid import UUID
 
 import strawberry
 
@@ -11,7 +10,7 @@ from app.ingestion.policy import read_findings, read_policy
 from schema.context import Info
 from schema.permissions import needs
 from schema.scalars import Instant
-from schema.types.connection import Connection, connect, decode_cursor, page_size
+from schema.types.connection import Connection, bad_cursor, connect, decode_cursor, page_size
 from schema.types.dlp import DlpPolicy, SourceFindings
 
 FINDINGS = "dlpFindings"
@@ -45,6 +44,9 @@ class DlpQueries:
         after: Annotated[str | None, strawberry.argument(description="Cursor to go on behind.")] = None,
     ) -> Connection[SourceFindings]:
         size, position = page_size(first), decode_cursor(FINDINGS, after)
+        behind = None if position is None else parse_id(position)
+        if position is not None and behind is None:
+            raise bad_cursor()
         source = None if source_id is None else parse_id(str(source_id))
         if source_id is not None and source is None:
             raise bad_input("no id of a source", "sourceId")
@@ -52,7 +54,7 @@ class DlpQueries:
         policy, rows = await read_findings(
             services.database,
             principal.organisation,
-            after=None if position is None else UUID(position),
+            after=behind,
             limit=size + 1,
             source=source,
         )
