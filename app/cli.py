@@ -11,7 +11,8 @@ import structlog
 import typer
 from pydantic import ValidationError
 
-from app.bootstrap import ROOT, Installation, Services, migrate_database, services
+from app.assembly.installation import ROOT, Installation, migrate_database
+from app.assembly.services import Services, services
 from app.commands.api_keys import api_keys, revoke_tokens_
 from app.commands.bundles import export_evidence, verify_bundle_
 from app.commands.evidence import evidence_

@@ -16,7 +16,7 @@ import structlog
 import uvicorn
 from uvicorn.importer import import_from_string
 
-from app.bootstrap import ROOT
+from app.assembly.installation import ROOT
 from app.domain.errors import Code, MunimentError
 from app.server.connections import BoundedConnection
 from app.server.draining import Gate

@@ -10,7 +10,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route, WebSocketRoute
 
-from app.bootstrap import ROOT, Installation, read_settings, services, workers
+from app.assembly.installation import ROOT, Installation, read_settings
+from app.assembly.services import services
+from app.assembly.workers import workers
 from app.gateway.routes import PREFIX, gateway_routes
 from app.server.collector import settle
 from app.server.hanging_up import HangUp

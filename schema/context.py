@@ -10,7 +10,7 @@ from uuid import UUID
 import strawberry
 from starlette.requests import HTTPConnection
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.errors import MunimentError
 from app.domain.principal import Principal
 from app.identity.client import header

@@ -22,7 +22,7 @@ from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_
 from strawberry.types import ExecutionResult, SubscriptionExecutionResult
 from strawberry.types.unset import UnsetType
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.errors import Code, MunimentError, bad_input
 from app.providers.ids import new_id
 from app.server.failure import refusal

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, out, require_known, with_services
 from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import ActorType, Permission

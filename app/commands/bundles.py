@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, err, out, progress_bar, require_known, with_services
 from app.evidence.bundle_verifier import read_key, verify_bundle
 from app.evidence.exporting import export_bundle

@@ -9,7 +9,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, err, require_known, with_services
 from app.domain.instant import parse_instant
 from app.evidence.report_files import ReportFormat, report

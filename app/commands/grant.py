@@ -5,7 +5,7 @@ from uuid import UUID, uuid5
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, out, require_known, with_services
 from app.domain.grant import Grantee, GranteeKind
 from app.domain.principal import Level, Permission

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, err, out, progress_bar, require_known, with_services
 from app.identity.development import ORGANISATION
 from app.ingestion.policy import read_findings

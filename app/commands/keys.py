@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from app.assembly.keys import key_ring, restored
 from app.commands.running import err, out, read_settings
-from app.keys import key_ring, restored
 from app.providers.keyring import KeyRing
 
 keys = typer.Typer(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, out, require_known, with_services
 from app.domain.replay import ReplayVerdict
 from app.evidence.replay import Replay, replay_for_operator

@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.identity.development import ORGANISATION
 from app.server.collector import settle
 from app.server.log import configure_logging

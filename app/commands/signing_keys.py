@@ -4,8 +4,8 @@ import base64
 
 import typer
 
+from app.assembly.keys import signing_keys
 from app.commands.running import out, read_settings
-from app.keys import signing_keys
 
 signing = typer.Typer(
     name="signing-keys",

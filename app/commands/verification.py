@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.commands.running import Organisation, out, progress_bar, require_known, with_services
 from app.domain.chain import Outcome, Verdict
 from app.evidence.verification import Occasion, Stretch, verify_chain

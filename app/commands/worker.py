@@ -3,7 +3,8 @@
 import asyncio
 import signal
 
-from app.bootstrap import Services, workers
+from app.assembly.services import Services
+from app.assembly.workers import workers
 from app.commands.running import err, with_services
 
 

@@ -19,7 +19,8 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.providers.embedder.minilm import MiniLM
 from app.settings import Settings
 from tests.benchmarks import evidence, floor, retrieval

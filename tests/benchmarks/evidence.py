@@ -3,7 +3,7 @@
 from time import perf_counter
 from uuid import UUID
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.canonical import canonical
 from app.domain.chain import EMPTY, Outcome, append
 from app.evidence.sequencer import BATCH

@@ -19,7 +19,8 @@ from time import perf_counter
 from typing import Any
 from uuid import UUID, uuid4
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.domain.canonical import canonical
 from app.domain.chain import EMPTY, Entry, Head, Outcome, append
 from app.evidence.verification import verify_chain

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from app.bootstrap import Installation
+from app.assembly.installation import Installation
 from app.domain.temporal import AsOf
 from app.providers.ids import new_id
 from app.settings import Settings

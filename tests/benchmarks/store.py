@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.document import DocumentFacts
 from app.domain.principal import Level, Permission, Principal, principal_id
 from app.domain.temporal import Period, Portion

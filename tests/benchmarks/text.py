@@ -21,7 +21,8 @@ from uuid import UUID
 
 from pgvector import SparseVector
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.domain import lexical
 from app.domain.document import SliceFacts
 from app.providers.ids import new_id

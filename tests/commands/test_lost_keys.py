@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.bootstrap import Installation, services
+from app.assembly.installation import Installation
+from app.assembly.keys import key_ring, signing_keys
+from app.assembly.services import services
 from app.cli import cli
-from app.keys import key_ring, signing_keys
 from app.providers.keyring import KeyRing
 from app.settings import Settings
 from tests.fixtures.store import make_world

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import uvicorn
 
-from app.bootstrap import make_gateway
+from app.assembly.endpoints import make_gateway
 from app.domain.principal import Principal
 from app.gateway.calls import NotedCall, calls_of
 from app.gateway.endpoint import Gateway

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import httpx
 
-from app.bootstrap import make_gateway
+from app.assembly.endpoints import make_gateway
 from tests.fixtures.socket import served
 from tests.fixtures.upstream import Provider
 from tests.gateway.test_database_killed import WHOLE, Gated

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.errors import Code, MunimentError
 from app.domain.instant import format_instant
 from app.domain.principal import Principal, principal_id

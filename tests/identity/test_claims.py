@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.bootstrap import services
+from app.assembly.services import services
 from app.domain.errors import Code, MunimentError
 from app.domain.principal import principal_id
 from app.identity.claims import ClaimNames

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from app.bootstrap import Services, services
+from app.assembly.services import Services, services
 from app.domain.errors import Code, MunimentError
 from app.identity.tokens import TokenVerifier
 from app.identity.verification_key import VerificationKeyError

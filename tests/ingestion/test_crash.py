@@ -6,7 +6,7 @@ import subprocess
 
 import pygit2
 
-from app.bootstrap import ALEMBIC
+from app.assembly.installation import ALEMBIC
 from app.identity.development import ORGANISATION
 from app.storage.migration import migrate
 from tests.fixtures.owner import connection, database_beside

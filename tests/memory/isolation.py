@@ -16,7 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.dlp.policy import Action, Classification
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import MemoryFacts, Owner, membership_id

@@ -21,7 +21,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TypedDict
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.domain.document import DocumentFacts
 from app.domain.temporal import Period, Portion
 from app.ingestion.frequencies import refresh_frequencies

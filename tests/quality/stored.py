@@ -16,7 +16,8 @@ from uuid import UUID, uuid4
 
 import httpx
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.domain.errors import bad_input
 from app.domain.instant import format_instant, parse_instant
 from app.domain.temporal import AsOf, Assert, Erase, Op, Period, Portion, Retract, Timeline, Update

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.bootstrap import services
+from app.assembly.services import services
 from app.settings import Settings
 from tests.quality import ranking
 from tests.quality.ranking import Figures

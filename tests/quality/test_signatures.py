@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from app.bootstrap import ROOT
+from app.assembly.installation import ROOT
 from app.identity.verification_key import VerificationKey, VerificationKeyError, key_of_jwk
 
 DATA = Path(os.environ.get("MUNIMENT_TEST_DATA", ROOT.parent / "shared" / "data"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.errors import Code, MunimentError
 from app.domain.temporal import ALWAYS, Period
 from app.evidence.attribution import link_response

@@ -23,7 +23,8 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
-from app.bootstrap import Installation, Services, services
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
 from app.domain.limits import Rates
 from app.domain.principal import Permission
 from app.identity.rates import RateLimiter

@@ -17,7 +17,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from app.bootstrap import Installation, Services, services, workers
+from app.assembly.installation import Installation
+from app.assembly.services import Services, services
+from app.assembly.workers import workers
 from app.domain.chain import Outcome
 from app.domain.principal import Principal
 from app.evidence.verification import verify_chain

@@ -1,6 +1,6 @@
 """A short run of the fuzzing; the command does 20,000 operations."""
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from tests.resilience.fuzzing import fuzz
 
 

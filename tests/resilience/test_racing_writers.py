@@ -2,7 +2,7 @@
 
 import random
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from tests.resilience.clocks import run
 
 

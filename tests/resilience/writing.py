@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from uuid import UUID
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.memory import MemoryFacts, Owner
 from app.domain.temporal import ALWAYS, Assert, Portion
 from app.memory.revision import Changes

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.budget import BudgetStrategy
 from app.domain.principal import Level
 from app.domain.temporal import Period

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.bootstrap import ROOT, Services
+from app.assembly.installation import ROOT
+from app.assembly.services import Services
 from app.domain.principal import Level, Permission
 from app.domain.selection import Relation
 from app.ingestion.sources import Provider, ensure_source, ingest_place

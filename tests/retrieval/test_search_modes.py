@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.bootstrap import ALEMBIC
+from app.assembly.installation import ALEMBIC
 from app.domain.contract import LimitationCode
 from app.domain.errors import Code, MunimentError
 from app.domain.scoring import LEG_CANDIDATES, leg_candidates

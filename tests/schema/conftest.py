@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from schema.asgi import create_app
 from tests.fixtures.store import World
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 import asyncpg
 import pytest
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.storage.tables import metadata
 from tests.fixtures.inhabited import NAMES, Names, inhabit
 from tests.fixtures.operations import OPERATIONS

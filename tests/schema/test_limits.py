@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from graphql import OperationDefinitionNode, get_introspection_query, parse
 
-from app.bootstrap import limits
+from app.assembly.limits import limits
 from app.domain.limits import Limits
 from app.settings import Settings
 from schema.build import graphql_schema

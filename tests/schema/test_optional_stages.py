@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from app.bootstrap import services
+from app.assembly.services import services
 from app.settings import Settings
 from tests.fixtures.endpoint import answers, local_endpoint, says, scores
 from tests.schema.conftest import Api, connect

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from graphql import parse, validate
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.principal import Permission
 from schema.build import graphql_schema
 from schema.permissions import TOKEN, Needs, Where, needed

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.server.operations import Operations, sha256
 from schema.persisted import require_valid
 from tests.fixtures.store import World

@@ -11,7 +11,7 @@ import jwt
 import pytest
 from websockets.asyncio.client import connect as open_socket
 
-from app.bootstrap import services
+from app.assembly.services import services
 from app.domain.principal import Permission, Principal
 from app.identity.development import DevelopmentKey
 from app.storage.revocations import SKEW

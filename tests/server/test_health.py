@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 from structlog.testing import capture_logs
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.errors import Code, MunimentError
 from schema.asgi import create_app
 

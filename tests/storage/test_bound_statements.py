@@ -16,7 +16,7 @@ import pytest
 from pgvector.asyncpg import register_vector
 from sqlalchemy import event
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.storage.engine import ROLE
 from app.storage.tables import metadata
 from tests.fixtures.inhabited import inhabit

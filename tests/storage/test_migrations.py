@@ -10,7 +10,7 @@ import pytest
 from alembic.config import Config
 
 from alembic import command
-from app.bootstrap import ALEMBIC, ROOT
+from app.assembly.installation import ALEMBIC, ROOT
 from app.ingestion.embedding import EmbeddingWorker
 from app.retrieval.request import make_request
 from app.storage.engine import ROLE, Database

@@ -19,7 +19,7 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.evidence.sequencer import Sequencer
 from app.evidence.verification import verify_chain
 from app.ingestion.editing import Editor

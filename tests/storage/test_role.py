@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.bootstrap import ALEMBIC
+from app.assembly.installation import ALEMBIC
 from app.domain.errors import MunimentError
 from app.storage.engine import ROLE
 from app.storage.migration import migrate

@@ -6,7 +6,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from app.bootstrap import ALEMBIC, migrate_database
+from app.assembly.installation import ALEMBIC, migrate_database
 from app.domain.errors import MunimentError
 from app.domain.temporal import AsOf
 from app.providers.embedder.hashing import HashingEmbedder

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bootstrap import ROOT
+from app.assembly.installation import ROOT
 from app.providers.code_graph.registry import MAX_CHARACTERS, extract, is_code, is_test_file
 
 
