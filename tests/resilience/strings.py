@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.limits import Rates
 from app.identity.rates import RateLimiter
 from tests.fixtures.inhabited import Names, inhabit

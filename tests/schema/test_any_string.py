@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.bootstrap import Services
+from app.assembly.services import Services
 from app.domain.limits import Rates
 from app.identity.rates import RateLimiter
 from tests.fixtures.inhabited import Names, inhabit
