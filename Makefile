@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DIST := playground/dist/index.html
+AUDITS := tests/audits/node_modules/.installed
 RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
 CLIENTS := playground/clients
@@ -11,12 +12,12 @@ CLIENT_TYPESCRIPT := $(CLIENTS)/typescript/node_modules/.package-lock.json
 HAS_NODE := command -v npm >/dev/null && [ "$$(node -p 'parseInt(process.versions.node)' 2>/dev/null || echo 0)" -ge 20 ]
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint bench quality scenarios schema clients clean playground client-tools
+.PHONY: run test lint bench quality scenarios schema clients clean playground client-tools audits
 
 run: $(RUNTIME) playground
 	@exec $(BIN)/muniment serve
 
-test: $(TOOLS) playground client-tools
+test: $(TOOLS) playground client-tools audits
 	$(BIN)/python -m pytest
 
 lint: $(TOOLS)
@@ -46,7 +47,7 @@ clients: client-tools
 	cd $(CLIENTS)/typescript && npm run --silent generate
 
 clean:
-	rm -rf $(VENV) .muniment playground/node_modules playground/dist
+	rm -rf $(VENV) .muniment playground/node_modules playground/dist tests/audits/node_modules
 	rm -rf $(CLIENTS)/python/.venv $(CLIENTS)/typescript/node_modules $(CLIENTS)/typescript/dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -72,6 +73,14 @@ playground:
 	else \
 		echo "Node 20 or later was not found: the playground is not built."; \
 	fi
+
+# Without Node its tests are skipped.
+audits:
+	@if $(HAS_NODE); then $(MAKE) --no-print-directory $(AUDITS); fi
+
+$(AUDITS): tests/audits/package-lock.json
+	cd tests/audits && npm ci --no-audit --no-fund --loglevel=error
+	@touch $(AUDITS)
 
 $(DIST): playground/package-lock.json playground/index.html $(shell find playground/src -type f 2>/dev/null)
 	cd playground && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build

@@ -1,4 +1,4 @@
-"""Random operations over the whole schema, asked by three people of one organisation beside another:
+"""Random operations over the whole schema, asked by two people and a key of one organisation beside another:
 
     python -m tests.resilience.fuzzing [--operations N] [--seed S]
 
@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
 from sqlalchemy import text
 
 from app.assembly.installation import Installation
@@ -30,13 +31,18 @@ from app.domain.principal import Permission
 from app.identity.rates import RateLimiter
 from app.settings import Settings
 from schema.build import graphql_schema
+from tests.fixtures.inhabited import add_jobs
 from tests.fixtures.store import World, make_world
 from tests.resilience.operations import Fuzzer
 from tests.schema.conftest import connect, token_of
 
+SCHEMA = graphql_schema._schema
 #: Operations until the organisations are made anew: what they change, they also break.
-LIFE = 400
-PEOPLE = ("tester", "reader", "stranger")
+LIFE = 800
+#: An administrator, a key of a program that may search, read and write, and somebody who may only search and read.
+PEOPLE = ("tester", "key", "reader")
+#: Events of a subscription that are waited for, and seconds.
+EVENTS, SECONDS = 2, 1.0
 TEXTS = (
     "refunds",
     "where do zebras graze",
@@ -68,12 +74,24 @@ TEXTS = (
 )
 
 
+#: What the key may do.
+MAKE_KEY = """mutation { createApiKey(input: {name: "fuzz", actions: [SEARCH, READ, WRITE, MEMORY_WRITE, ADMIN]
+    allowedSpaces: ["project"]}) { secret apiKey { id principalId } } }"""
 #: What there is to be asked for, besides documents.
 MAKE = (
+    MAKE_KEY,
+    'mutation { createSource(input: {name: "fuzz", kind: DOCS, spaceKey: "project"}) { id } }',
+    """mutation { grantPermissions(input: {grantee: {kind: GROUP, name: "team"}, permissions: [READ]
+        spaceKey: "project"}) { id } }""",
     'mutation { remember(input: {text: "zebras graze MARK", spaceKey: "project"}) { id versionId } }',
     'mutation { createSubject(subjectId: "ada", spaceKey: "project") { id } }',
     'mutation { createGroup(key: "team", spaceKey: "project") { id } }',
     '{ retrieve(input: {query: "refunds MARK"}) { attributionId requestId traceId passages { chunkId documentId } } }',
+)
+
+
+ROOT_FIELDS = sum(
+    len(root.fields) for root in (SCHEMA.query_type, SCHEMA.mutation_type, SCHEMA.subscription_type) if root is not None
 )
 
 
@@ -82,6 +100,7 @@ class Report:
     operations: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     fields: Counter[str] = field(default_factory=Counter)
+    callers: Counter[str] = field(default_factory=Counter)
     delivered: int = 0
     unrecorded: list[str] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
@@ -94,7 +113,8 @@ class Report:
     def lines(self) -> Iterator[str]:
         yield f"operations           {self.operations}"
         yield f"answers by code      {dict(self.answers.most_common())}"
-        yield f"root fields asked    {len(self.fields)}"
+        yield f"as                   {dict(self.callers)}"
+        yield f"root fields asked    {len(self.fields)} of {ROOT_FIELDS}"
         yield f"retrievals delivered {self.delivered}, not recorded {len(self.unrecorded)}"
         yield f"INTERNAL             {len(self.internal)}"
         yield f"of the other         {len(self.leaks)}"
@@ -112,6 +132,7 @@ class Pair:
     mark: str
     foreign: set[str]
     ids: list[str]
+    secret: str = ""
 
 
 async def make_pair(parts: Services) -> Pair:
@@ -140,14 +161,21 @@ async def make_pair(parts: Services) -> Pair:
                     headers={"Authorization": f"Bearer {token_of(world)}"},
                 )
                 found = set(_ids(answer.json()))
+                if query is MAKE_KEY and world is one:
+                    secret = answer.json()["data"]["createApiKey"]["secret"]
                 assert found, (query, answer.text)
                 if world is other:
                     foreign |= found
                 ids.extend(found)
+    for world in (one, other):
+        jobs = {str(job) for job in await add_jobs(world)}
+        ids.extend(jobs)
+        if world is other:
+            foreign |= jobs
     ids.extend(sorted(foreign))
     await one.settle()
     await other.settle()
-    return Pair(one, other, mark, foreign, ids)
+    return Pair(one, other, mark, foreign, ids, secret)
 
 
 def _ids(value: Any) -> Iterator[str]:
@@ -182,29 +210,83 @@ async def fuzz(parts: Services, operations: int, seed: int = 0, life: int = LIFE
     random, report = Random(seed), Report()
     while report.operations < operations:
         pair = await make_pair(parts)
-        fuzzer = Fuzzer(graphql_schema._schema, random, list(pair.ids), TEXTS)
+        fuzzer = Fuzzer(SCHEMA, random, list(pair.ids), TEXTS)
         delivered: list[str] = []
         async with connect(parts) as http:
-            tokens = [token_of(pair.world, person) for person in PEOPLE]
             for number in range(min(life, operations - report.operations)):
                 query, variables = fuzzer.operation()
+                person = PEOPLE[number % len(PEOPLE)]
+                token = pair.secret if person == "key" else token_of(pair.world, person)
                 body = json.dumps({"query": query, "variables": variables})
-                answer = await http.post(
-                    "/graphql",
-                    content=body,
-                    headers={
-                        "Content-Type": "application/json",
-                        "Authorization": f"Bearer {tokens[number % len(tokens)]}",
-                    },
-                )
+                asked = _subscribe if query.startswith("subscription") else _ask
+                status, answers = await asked(http, body, token)
                 report.operations += 1
-                _judge(report, pair, body, answer.status_code, answer.text)
-                found = answer.json()
-                delivered.extend(_deliveries(found.get("data")))
-                fuzzer.ids.extend(list(_ids(found.get("data")))[:3])
+                report.callers[person] += 1
+                for answer in answers:
+                    _judge(report, pair, body, status, answer)
+                    found = json.loads(answer)
+                    delivered.extend(_deliveries(found.get("data")))
+                    fuzzer.ids.extend(list(_ids(found.get("data")))[:3])
         report.delivered += len(delivered)
         report.unrecorded += await _unrecorded(parts, pair.world.organisation, delivered)
     return report
+
+
+async def _ask(http: httpx.AsyncClient, body: str, token: str) -> tuple[int, list[str]]:
+    answer = await http.post(
+        "/graphql", content=body, headers={"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    )
+    return answer.status_code, [answer.text]
+
+
+async def _subscribe(http: httpx.AsyncClient, body: str, token: str) -> tuple[int, list[str]]:
+    """The first events, as server-sent events bring them; then we hang up."""
+    messages: list[str] = []
+    status = 200
+    enough = asyncio.Event()
+    application: Any = http._transport.app  # type: ignore[attr-defined]
+    incoming = iter([{"type": "http.request", "body": body.encode(), "more_body": False}])
+
+    async def receive() -> Any:
+        if (message := next(incoming, None)) is not None:
+            return message
+        await enough.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        for line in message.get("body", b"").decode().splitlines():
+            text_ = line.removeprefix("data:").strip()
+            if text_.startswith("{"):
+                messages.append(text_)
+        if len(messages) >= EVENTS:
+            enough.set()
+
+    headers = (
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream"),
+        ("authorization", f"Bearer {token}"),
+    )
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "path": "/graphql",
+        "raw_path": b"/graphql",
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "client": ("127.0.0.1", 1),
+        "server": ("test", 80),
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+    }
+    asyncio.get_running_loop().call_later(SECONDS, enough.set)
+    async with asyncio.timeout(30):
+        await application(scope, receive, send)
+    return status, messages
 
 
 def _judge(report: Report, pair: Pair, body: str, status: int, answer: str) -> None:

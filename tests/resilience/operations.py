@@ -73,15 +73,21 @@ class Fuzzer:
     def operation(self) -> tuple[str, dict[str, Any]]:
         """A document and its variables."""
         self.variables, self.declared = {}, []
-        writes = self.random.random() < 0.25
-        root = self.schema.mutation_type if writes else self.schema.query_type
+        kind = self.random.choices(("query", "mutation", "subscription"), (68, 27, 5))[0]
+        roots = {
+            "query": self.schema.query_type,
+            "mutation": self.schema.mutation_type,
+            "subscription": self.schema.subscription_type,
+        }
+        root = roots[kind]
         assert root is not None
         self.tame = self.random.random() < 0.6
         weights = [{"retrieve": 12, "compareRetrievals": 4}.get(name, 1) for name in root.fields]
-        names = self.random.choices(list(root.fields), weights, k=self.random.choice((1, 1, 1, 2, 3)))
+        many = 1 if kind == "subscription" else self.random.choice((1, 1, 1, 2, 3))
+        names = self.random.choices(list(root.fields), weights, k=many)
         fields = " ".join(f"f{number}: {self._field(name, root.fields[name], 0)}" for number, name in enumerate(names))
         variables = f"({', '.join(self.declared)})" if self.declared else ""
-        document = f"{'mutation' if writes else 'query'} Fuzz{variables} {{ {fields} }}"
+        document = f"{kind} Fuzz{variables} {{ {fields} }}"
         if not self.tame and self.random.random() < 0.05:
             document = self._damaged(document)
         return document, self.variables
