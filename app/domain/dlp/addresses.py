@@ -31,6 +31,7 @@ def emails(text: Text) -> Iterator[Finding]:
 
 _V4 = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}")
 _OCTET = frozenset(str(number) for number in range(256))
+_RESOLVERS = frozenset({"1.1.1.1", "1.0.0.1", "8.8.8.8", "8.8.4.4", "9.9.9.9", "4.4.4.4"})
 _NUMBERED = words("version", "release", "build", "section", "chapter", "kapitel", "abschnitt", "oid", "rev")
 
 
@@ -41,10 +42,10 @@ def ipv4(text: Text) -> Iterator[Finding]:
         if not _OCTET.issuperset(parts) or parts[0] in {"0", "127", "255"} or not text.apart(*match.span()):
             continue
         before = text.before(match.start())
-        if before.endswith(("v", "§", "==", ">=", "~=", "^", "~")) or _NUMBERED.search(before[-16:]):
+        if before.rstrip().endswith(("v", "§", "==", ">=", "~=", "^", "~")) or _NUMBERED.search(before[-16:]):
             continue
-        # Of one digit each, three of them different: so sections are numbered, and resolvers are not.
-        if all(len(part) == 1 for part in parts) and len(set(parts)) > 2:
+        # Of one digit each: so sections are numbered, and of all addresses few resolvers.
+        if all(len(part) == 1 for part in parts) and match.group() not in _RESOLVERS:
             continue
         yield Finding(*match.span(), Detector.IP)
 
