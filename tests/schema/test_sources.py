@@ -9,6 +9,7 @@ import pytest
 from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission
 from app.ingestion.intake import Offered
+from app.storage import reindexing
 from tests.schema.conftest import Api, token_of
 
 CREATE = """mutation($i: CreateSourceInput!) { createSource(input: $i) {
@@ -267,6 +268,22 @@ async def test_a_class_is_set_on_the_system_clock(api: Api) -> None:
     again = (await api.data(CLASSIFY, {"id": source["id"], "c": "REGULATED"}))["setSourceClassification"]
     assert again == changed
     assert await texts(api, "kettles") == ["Kettles whistle."]
+
+
+async def test_a_stricter_class_holds_for_the_very_next_answer_and_for_the_index(api: Api) -> None:
+    """REDACT masks what is found; DROP gives no text in which something is found."""
+    source = await made(api)
+    await take(api, source["id"], {"externalId": "a.md", "text": "Kettles: write to ann.smith@example.com."})
+    [masked] = await texts(api, "kettles")
+    assert "ann.smith@example.com" not in masked
+    await api.data(CLASSIFY, {"id": source["id"], "c": "CONFIDENTIAL"})
+    assert await texts(api, "kettles") == []
+    await api.data(CLASSIFY, {"id": source["id"], "c": "PUBLIC"})
+    async with api.world.parts.database.unstamped(api.world.organisation) as session:
+        task = await reindexing.claim(session)
+    assert task is not None
+    assert str(task.source) == source["id"]
+    assert await texts(api, "kettles") == [masked]
 
 
 async def test_pages_of_sources_and_of_documents(api: Api) -> None:
