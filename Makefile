@@ -27,6 +27,7 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.lints.tenancy
 	$(BIN)/python -m schema.export --check
+	$(BIN)/python -m tests.lints.schema_rules
 
 bench: $(TOOLS)
 	$(BIN)/python -m tests.benchmarks $(if $(OUT),--out $(OUT))

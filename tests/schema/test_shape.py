@@ -1,24 +1,16 @@
 """What holds for the schema as a whole: declared needs, descriptions, and the committed files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from graphql import (
-    GraphQLEnumType,
-    GraphQLInputObjectType,
-    GraphQLInterfaceType,
-    GraphQLObjectType,
-    build_schema,
-    is_introspection_type,
-    is_specified_scalar_type,
-)
+from graphql import GraphQLEnumType, build_schema
 
 from app.domain.errors import Code
 from app.domain.principal import Permission
 from schema import export
 from schema.build import graphql_schema
 from schema.permissions import TOKEN, needed
+from tests.lints.schema_rules import undescribed
 
 CORE = graphql_schema._schema
 ROOTS = [root.name for root in (CORE.query_type, CORE.mutation_type, CORE.subscription_type) if root is not None]
@@ -34,25 +26,9 @@ def test_every_root_field_declares_what_it_needs(root: str) -> None:
     assert {name for need in declared.values() if need is not None for name in need.permissions} <= known
 
 
-def _undescribed() -> Iterator[str]:
-    for name, type_ in CORE.type_map.items():
-        if is_introspection_type(type_) or is_specified_scalar_type(type_):
-            continue
-        if not type_.description:
-            yield name
-        if isinstance(type_, GraphQLEnumType):
-            yield from (f"{name}.{value}" for value, item in type_.values.items() if not item.description)
-        if isinstance(type_, GraphQLObjectType | GraphQLInterfaceType | GraphQLInputObjectType):
-            for field, item in type_.fields.items():
-                if not item.description:
-                    yield f"{name}.{field}"
-                for argument, given in getattr(item, "args", {}).items():
-                    if not given.description:
-                        yield f"{name}.{field}({argument})"
-
-
 def test_everything_is_described() -> None:
-    assert list(_undescribed()) == []
+    """Asked of the schema itself; `tests/lints` has the rule."""
+    assert undescribed(CORE) == []
 
 
 def test_descriptions_are_sentences() -> None:
