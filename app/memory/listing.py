@@ -6,13 +6,13 @@ from app.domain.principal import Permission, Principal
 from app.identity.spaces import named_space
 from app.storage import subjects
 from app.storage.engine import Database
-from app.storage.subjects import Group
+from app.storage.subjects import Group, NamedSubject
 
 
 async def list_subjects(
     database: Database, principal: Principal, *, space_id: str | None, space_key: str | None, after: str, limit: int
-) -> Sequence[str]:
-    """The names of the subjects that belong to the space itself, in the order of their bytes; for its administrators:
+) -> Sequence[NamedSubject]:
+    """The subjects that belong to the space itself, in the order of their names' bytes; for its administrators:
     a name may be a person's."""
     async with database.snapshot(principal.organisation) as session:
         space = await named_space(session, principal, Permission.ADMIN, space_id=space_id, space_key=space_key)

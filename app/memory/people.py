@@ -18,7 +18,7 @@ from app.identity.spaces import named_space, nearest_first, permitted, visible_a
 from app.providers.ids import new_id
 from app.storage import queue, subjects
 from app.storage.engine import Database, Session, WriteSession
-from app.storage.subjects import MEMBERSHIPS, Group, Subject
+from app.storage.subjects import MEMBERSHIPS, Group, NamedSubject, Subject
 
 ERASURE_CATEGORY = "subject_erasure"
 MAX_NAME = 256
@@ -61,7 +61,7 @@ async def create_subject(
     space_id: str | None = None,
     space_key: str | None = None,
     client_key: str | None = None,
-) -> str:
+) -> NamedSubject:
     """Make a subject in a space, the organisation's own by default; the same again is the same subject."""
     check_name(subject_id, "subjectId")
     check_client_key(client_key)
@@ -70,10 +70,12 @@ async def create_subject(
 
         async def work() -> Outcome:
             subject = await ensure_subject(session, subject_id, space)
-            return Outcome({"subjectId": subject_id}, subject.id)
+            return Outcome({"subjectId": subject_id, "id": str(subject.id)}, subject.id)
 
-        await once(session, principal, client_key, {"createSubject": subject_id, "space": str(space)}, work)
-    return subject_id
+        made = await once(session, principal, client_key, {"createSubject": subject_id, "space": str(space)}, work)
+        # What an earlier version did under a client's key is kept without the id.
+        id = UUID(made["id"]) if "id" in made else (await ensure_subject(session, subject_id, space)).id
+    return NamedSubject(id, subject_id, space)
 
 
 async def create_group(

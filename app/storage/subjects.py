@@ -24,6 +24,15 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedSubject:
+    """A subject as its space's administrators see it."""
+
+    id: UUID
+    external_id: str
+    space_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     id: UUID
     key: str
@@ -115,8 +124,8 @@ async def create_group(session: WriteSession, group: Group) -> None:
 
 
 _SUBJECTS = text(
-    f'SELECT s.external_id FROM subjects s WHERE {tenant("s")} AND s.space_id = :space AND s.external_id COLLATE "C" '
-    '> :after ORDER BY s.external_id COLLATE "C" LIMIT :limit'
+    f"SELECT s.id, s.external_id, s.space_id FROM subjects s WHERE {tenant('s')} AND s.space_id = :space "
+    'AND s.external_id COLLATE "C" > :after ORDER BY s.external_id COLLATE "C" LIMIT :limit'
 )
 _GROUPS = text(
     f"SELECT g.id, g.key, g.name, g.space_id FROM groups g WHERE {tenant('g')} AND g.space_id = :space "
@@ -124,10 +133,10 @@ _GROUPS = text(
 )
 
 
-async def listed_subjects(session: Session, space: UUID, after: str, limit: int) -> list[str]:
-    """The names of a space's subjects, in the order of their bytes."""
+async def listed_subjects(session: Session, space: UUID, after: str, limit: int) -> list[NamedSubject]:
+    """A space's subjects, in the order of the bytes of their names."""
     named = {"organisation": session.organisation, "space": space, "after": after, "limit": limit}
-    return [row.external_id for row in await session.rows(_SUBJECTS, named)]
+    return [NamedSubject(*row) for row in await session.rows(_SUBJECTS, named)]
 
 
 async def listed_groups(session: Session, space: UUID, after: str, limit: int) -> list[Group]:

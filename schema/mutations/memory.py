@@ -192,7 +192,7 @@ class MemoryMutations:
             space_key=space_key,
             client_key=client_key,
         )
-        return Subject(subject_id=strawberry.ID(made))
+        return Subject.of(made)
 
     @needs(Permission.MEMORY_WRITE)
     @strawberry.mutation(description="Make a group. The same key in the same space again is the same group.")

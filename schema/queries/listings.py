@@ -48,8 +48,8 @@ class ListingQueries:
             found,
             size,
             after,
-            node=lambda name: Subject(subject_id=strawberry.ID(name)),
-            position=lambda name: name,
+            node=Subject.of,
+            position=lambda subject: subject.external_id,
         )
 
     @needs(Permission.READ)

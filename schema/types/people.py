@@ -12,7 +12,19 @@ from schema.scalars import JSON, Instant
 
 @strawberry.type(description="Somebody that memories are about.")
 class Subject:
-    subject_id: strawberry.ID = strawberry.field(description="The client's own name of the subject.")
+    id: strawberry.ID = strawberry.field(description="Id of the subject; it goes with the subject.")
+    subject_id: strawberry.ID = strawberry.field(
+        description="The client's own name of the subject, by which arguments name it."
+    )
+    space_id: strawberry.ID = strawberry.field(description="The space that it belongs to.")
+
+    @classmethod
+    def of(cls, subject: subjects.NamedSubject) -> Self:
+        return cls(
+            id=strawberry.ID(str(subject.id)),
+            subject_id=strawberry.ID(subject.external_id),
+            space_id=strawberry.ID(str(subject.space_id)),
+        )
 
 
 @strawberry.type(description="A group whose members share memories.")

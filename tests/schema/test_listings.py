@@ -10,7 +10,10 @@ from tests.schema.conftest import Api, token_of
 
 _PAGE = "pageInfo { hasNextPage endCursor }"
 SUBJECTS = f"""query($key: String, $first: Int, $after: String) {{
-    subjects(spaceKey: $key, first: $first, after: $after) {{ edges {{ node {{ subjectId }} }} {_PAGE} }} }}"""
+    subjects(spaceKey: $key, first: $first, after: $after) {{
+    edges {{ node {{ id subjectId spaceId }} }} {_PAGE} }} }}"""
+SUBJECT_ID = """mutation($id: ID!, $space: String) {
+    createSubject(subjectId: $id, spaceKey: $space) { id subjectId spaceId } }"""
 GROUPS = f"""query($key: String, $first: Int, $after: String) {{
     groups(spaceKey: $key, first: $first, after: $after) {{ edges {{ node {{ key name spaceId }} }} {_PAGE} }} }}"""
 DOCUMENTS = f"""query($id: ID!, $asOf: Instant, $knownAt: Instant, $first: Int, $after: String) {{
@@ -50,6 +53,11 @@ async def test_subjects_and_groups_of_a_space(api: Api) -> None:
     assert await pages(api, SUBJECTS, "subjects", "subjectId", key="project") == in_order
     assert await pages(api, GROUPS, "groups", "key", key="project") == in_order
     assert await pages(api, SUBJECTS, "subjects", "subjectId") == []
+    assert await pages(api, SUBJECTS, "subjects", "spaceId", key="project") == [str(api.world.project)] * len(names)
+    again = (await api.data(SUBJECT_ID, {"id": "ann", "space": "project"}))["createSubject"]
+    assert again["id"] in await pages(api, SUBJECTS, "subjects", "id", key="project")
+    assert again["spaceId"] == str(api.world.project)
+    assert len(set(await pages(api, SUBJECTS, "subjects", "id", key="project"))) == len(names)
     await api.world.add_person("reader", (api.world.project, Permission.READ))
     assert await refusal(api, SUBJECTS, {"key": "project"}, "reader") == "FORBIDDEN"
     assert await refusal(api, GROUPS, {"key": "other"}, "reader") == "SPACE_NOT_FOUND"
