@@ -218,7 +218,7 @@ async def fuzz(parts: Services, operations: int, seed: int = 0, life: int = LIFE
                 person = PEOPLE[number % len(PEOPLE)]
                 token = pair.secret if person == "key" else token_of(pair.world, person)
                 body = json.dumps({"query": query, "variables": variables})
-                asked = _subscribe if query.startswith("subscription") else _ask
+                asked = subscribe if query.startswith("subscription") else _ask
                 status, answers = await asked(http, body, token)
                 report.operations += 1
                 report.callers[person] += 1
@@ -239,7 +239,7 @@ async def _ask(http: httpx.AsyncClient, body: str, token: str) -> tuple[int, lis
     return answer.status_code, [answer.text]
 
 
-async def _subscribe(http: httpx.AsyncClient, body: str, token: str) -> tuple[int, list[str]]:
+async def subscribe(http: httpx.AsyncClient, body: str, token: str, most: int = EVENTS) -> tuple[int, list[str]]:
     """The first events, as server-sent events bring them; then we hang up."""
     messages: list[str] = []
     status = 200
@@ -261,7 +261,7 @@ async def _subscribe(http: httpx.AsyncClient, body: str, token: str) -> tuple[in
             text_ = line.removeprefix("data:").strip()
             if text_.startswith("{"):
                 messages.append(text_)
-        if len(messages) >= EVENTS:
+        if len(messages) >= most:
             enough.set()
 
     headers = (

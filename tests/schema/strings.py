@@ -93,7 +93,12 @@ class Place:
 
     @property
     def field(self) -> GraphQLField:
-        root = {"query": SCHEMA.query_type, "mutation": SCHEMA.mutation_type}[self.operation.root]
+        roots = {
+            "query": SCHEMA.query_type,
+            "mutation": SCHEMA.mutation_type,
+            "subscription": SCHEMA.subscription_type,
+        }
+        root = roots[self.operation.root]
         assert root is not None
         return root.fields[self.operation.field]
 
@@ -131,6 +136,13 @@ class Place:
                 below = " ".join(self._echoes(named, 1))
                 if below:
                     yield f"{name} {{ {below} }}"
+
+
+def called(operation: Operation, names: Names) -> dict[str, Any]:
+    """The arguments of an operation, by name."""
+    variables = dict(operation.variables(names))
+    arguments = _field(operation).arguments or ()
+    return copy.deepcopy({item.name.value: value_from_ast_untyped(item.value, variables) for item in arguments})
 
 
 def _field(operation: Operation) -> FieldNode:
