@@ -63,7 +63,7 @@ def upgrade() -> None:
         postgresql_where="state = 'WAITING'",
     )
     for table in ("source_places", "jobs"):
-        op.execute(f"GRANT SELECT, INSERT, UPDATE ON {table} TO {ROLE}")
+        op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {ROLE}")
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
         op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
         op.execute(

@@ -96,7 +96,7 @@ class Gateway:
     async def _principal(self, headers: Headers, scope: Scope) -> Principal:
         """UNAUTHENTICATED, or RATE_LIMITED when the address sent too many such calls."""
         try:
-            return await self.credentials.principal(bearer(headers), headers)
+            return await self.credentials.principal_in_outage(bearer(headers), headers)
         except MunimentError as error:
             if error.code is Code.UNAUTHENTICATED:
                 self.strangers.note((scope.get("client") or [None])[0])

@@ -2,16 +2,22 @@
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import structlog
+
+from app.domain.errors import Code, MunimentError
 from app.domain.principal import Client, Principal
 from app.identity.client import declared_client, header
 from app.identity.cookie import SIGN, cookie, require_same_site
 from app.identity.key_secret import KeySecret
 from app.identity.key_use import KeyUse
+from app.identity.standing import Standing
 from app.identity.tokens import TokenVerifier, bearer, unauthenticated
 from app.storage import api_keys, revocations
 from app.storage.engine import Database
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +28,7 @@ class Credentials:
     tokens: TokenVerifier
     uses: KeyUse
     origins: frozenset[str] = frozenset()
+    standing: Standing = field(default_factory=Standing)
 
     def shown(self, method: str, headers: Mapping[str, str]) -> str:
         """The credential of an HTTP request. UNAUTHENTICATED without one, FORBIDDEN for a cookie that another site may
@@ -48,11 +55,28 @@ class Credentials:
 
     async def require_standing(self, principal: Principal) -> None:
         """UNAUTHENTICATED when the token was revoked."""
-        if principal.token is None:
+        token = principal.token
+        if token is None:
             return
         async with self.database.snapshot(principal.organisation) as session:
-            if await revocations.is_revoked(session, principal.id, principal.token):
-                raise unauthenticated()
+            revoked = await revocations.is_revoked(session, principal.id, token)
+        if revoked:
+            self.standing.forget(principal.id, token)
+            raise unauthenticated()
+        self.standing.found(principal.id, token)
+
+    async def principal_in_outage(self, credential: str, headers: Mapping[str, str]) -> Principal:
+        """The same for a caller that does not need the database: while it is away, a token counts that stood lately."""
+        try:
+            return await self.principal(credential, headers)
+        except MunimentError as error:
+            if error.code is not Code.SEARCH_UNAVAILABLE or KeySecret.read(credential) is not None:
+                raise
+            principal = self.tokens.principal(credential, headers)
+            if principal.token is None or not self.standing.lately(principal.id, principal.token):
+                raise
+            log.warning("credentials.not_looked_up", organisation=str(principal.organisation))
+            return principal
 
     async def _of_key(self, secret: KeySecret, headers: Mapping[str, str]) -> Principal:
         async with self.database.snapshot(secret.organisation) as session:

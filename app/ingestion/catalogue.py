@@ -134,8 +134,8 @@ async def delete_source(database: Database, principal: Principal, id: str, clien
 async def set_classification(
     database: Database, principal: Principal, id: str, classification: Classification, client_key: str | None = None
 ) -> Listed:
-    """Needs `context:space:admin`. Holds for the next retrieval, the index follows in the background; what the class was
-    before stays known."""
+    """Needs `context:space:admin`. Holds for the next retrieval, the index follows in the background; what the class
+    was before stays known."""
     check_client_key(client_key)
     async with database.write(principal.organisation) as session:
         source = await permitted_source(session, principal, Permission.ADMIN, id)

@@ -20,9 +20,10 @@ _SIZE = text(
     f"SELECT m.position + 1 FROM merkle_nodes m WHERE {tenant('m')} AND m.level = 0 ORDER BY m.position DESC LIMIT 1"
 )
 _NODES = text(
-    "SELECT m.level, m.position, m.hash FROM unnest(CAST(:levels AS smallint[]), CAST(:positions AS bigint[])) "
-    f"AS wanted (level, position) JOIN merkle_nodes m ON {tenant('m')} AND m.level = wanted.level "
-    "AND m.position = wanted.position"
+    # One look into the index for each, whatever is believed of the table's size.
+    "SELECT w.level, w.position, n.hash FROM unnest(CAST(:levels AS smallint[]), CAST(:positions AS bigint[])) "
+    f"AS w (level, position) CROSS JOIN LATERAL (SELECT m.hash FROM merkle_nodes m WHERE {tenant('m')} "
+    "AND m.level = w.level AND m.position = w.position OFFSET 0) n"
 )
 _ADD = text(
     "INSERT INTO merkle_nodes (organisation_id, level, position, hash) SELECT :organisation, * "

@@ -25,7 +25,7 @@ def auditor(office, monkeypatch):
     async def holds(session, identities, permission):
         return permission is Permission.AUDIT_READ
 
-    monkeypatch.setattr("app.evidence.attribution.permissions.holds_at_root", holds)
+    monkeypatch.setattr("app.evidence.sight.permissions.holds_at_root", holds)
     return Principal(office.organisation, principal_id(office.organisation, "person", "a"), "a")
 
 

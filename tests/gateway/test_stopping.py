@@ -16,7 +16,7 @@ async def test_a_stream_is_not_cut(world, provider: Provider) -> None:
     provider.behaviour = gate = Gated()
     parts = world.parts
     settings = parts.settings.model_copy(update={"gateway_upstream_url": provider.url})
-    gateway = make_gateway(settings, parts.database, parts.tokens, parts.rung, parts.rates, parts.strangers)
+    gateway = make_gateway(settings, parts.database, parts.credentials, parts.rung, parts.rates, parts.strangers)
     assert gateway is not None
     headers = {"Authorization": f"Bearer {token_of(world)}"}
     body = {"model": "m", "stream": True}

@@ -206,8 +206,8 @@ async def test_a_response_cannot_be_linked_to_a_tombstone(memory: Memories) -> N
     async with memory.world.parts.database.snapshot(memory.world.organisation) as session:
         [row] = await session.rows(
             text(
-                "SELECT id FROM attribution_queue WHERE category = 'subject_erasure' "
-                "UNION ALL SELECT id FROM evidence WHERE category = 'subject_erasure'"
+                "SELECT id FROM attribution_queue WHERE fields[2] = 'subject_erasure' "
+                "UNION ALL SELECT id FROM evidence WHERE fields[2] = 'subject_erasure'"
             )
         )
     assert (await memory.refusal(LINK, {"a": str(row[0]), "r": "response"}))[0] == "ATTRIBUTION_NOT_FOUND"

@@ -25,7 +25,14 @@ OPEN_TO_READ = {
 }
 GUARDED = sorted(set(TABLES) - OPEN)
 #: What the background workers may read across organisations, once they say that they are workers.
-SHARED = {"organisation_clocks", "attribution_queue", "embedding_queue", "verification_schedules", "reindex_queue"}
+SHARED = {
+    "organisation_clocks",
+    "attribution_queue",
+    "embedding_queue",
+    "verification_schedules",
+    "reindex_queue",
+    "jobs",
+}
 APPEND_ONLY = ["chain_verifications", "checkpoints", "evidence", "merkle_nodes", "response_links"]
 
 
