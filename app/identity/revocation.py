@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from app.domain.errors import bad_input
-from app.domain.instant import as_utc, format_instant
+from app.domain.instant import FIRST, as_utc, format_instant
 from app.domain.principal import Permission, Principal, principal_id
 from app.identity.authorisation import require
 from app.identity.claims import ClaimError, text_of
@@ -57,6 +57,8 @@ async def _revoke(
     if issued_before is not None and as_utc(issued_before, "issuedBefore") > datetime.now(UTC):
         # It cannot be taken back: nobody is to be shut out for longer than it takes to sign in again.
         raise bad_input("must not lie in the future", "issuedBefore")
+    if issued_before == FIRST:
+        raise bad_input("no token was issued before that", "issuedBefore")
     async with database.write(organisation) as session:
         if subject is None:
             assert token_id is not None

@@ -9,7 +9,7 @@ import copy
 import json
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -42,6 +42,7 @@ ROOT = Path(__file__).parents[2]
 NAUGHTY = Path(os.environ.get("MUNIMENT_TEST_DATA", ROOT.parent / "shared" / "data")) / "text" / "blns.json"
 SCHEMA = graphql_schema._schema
 
+STRINGS = ("String", "ID")
 #: What is found by this name is given as it is, so a fresh one is needed to see what is made.
 FOUND_BY = {"createGroup": "key", "ensureSpace": "spaceKey"}
 #: Of two that name the same thing one is given.
@@ -173,27 +174,28 @@ def _put(given: dict[str, Any], path: tuple[str, ...], value: str) -> None:
         at = at[key]
 
 
-def places() -> list[Place]:
-    """All of Query and Mutation, in the order of the operations: what is used up comes after what reads it."""
+def places(*scalars: str) -> list[Place]:
+    """Those of strings, or of other scalars: all of Query and Mutation, in the order of the operations, in which what is
+    used up comes after what reads it."""
     found = []
     for operation in OPERATIONS:
         if operation.root == "subscription":
             continue
         field = Place(operation, ()).field
         for name, argument in field.args.items():
-            found.extend(Place(operation, (name, *path)) for path in _strings(argument.type))
+            found.extend(Place(operation, (name, *path)) for path in _scalars(argument.type, scalars or STRINGS))
     return found
 
 
-def _strings(type_: Any) -> Iterator[tuple[str, ...]]:
+def _scalars(type_: Any, scalars: Collection[str]) -> Iterator[tuple[str, ...]]:
     if isinstance(type_, GraphQLNonNull):
-        yield from _strings(type_.of_type)
+        yield from _scalars(type_.of_type, scalars)
     elif isinstance(type_, GraphQLList):
-        yield from (("[]", *path) for path in _strings(type_.of_type))
+        yield from (("[]", *path) for path in _scalars(type_.of_type, scalars))
     elif isinstance(type_, GraphQLInputObjectType):
         for name, field in type_.fields.items():
-            yield from ((name, *path) for path in _strings(field.type))
-    elif isinstance(type_, GraphQLScalarType) and type_.name in {"String", "ID"}:
+            yield from ((name, *path) for path in _scalars(field.type, scalars))
+    elif isinstance(type_, GraphQLScalarType) and type_.name in scalars:
         yield ()
 
 

@@ -11,9 +11,9 @@ from app.domain.limits import Rates
 from app.identity.rates import RateLimiter
 from tests.fixtures.inhabited import Names, inhabit
 from tests.fixtures.store import make_world
-from tests.resilience.strings import CODES, attempt_all
+from tests.resilience.strings import CODES, Trial, attempt_all
 from tests.schema.conftest import Api, connect, token_of
-from tests.schema.strings import NAUGHTY, generated, naughty
+from tests.schema.strings import NAUGHTY, generated, naughty, places
 
 needs_data = pytest.mark.skipif(
     not NAUGHTY.exists(), reason=f"the evaluation data is absent: {NAUGHTY} (see MUNIMENT_TEST_DATA)"
@@ -41,6 +41,21 @@ async def test_each_place_takes_any_string_that_was_made_up(parts: Services) -> 
     assert report.wrong == []
     assert report.compared > 30
     assert report.read_again > 10
+
+
+async def test_each_place_of_an_instant_takes_the_ends_of_the_calendar(free: Api) -> None:
+    trial = Trial(free, await inhabit(free), token_of(free.world))
+    ends = (
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00.000001Z",
+        "9999-12-31T23:59:59.999998Z",
+        "2026-02-30T00:00:00Z",
+    )
+    for place in places("Instant"):
+        for value in ends:
+            await trial.attempt(place, value)
+    # An instant is given back in UTC with six digits.
+    assert [said for said in trial.report.wrong if "gave back" not in said and "read again" not in said] == []
 
 
 @needs_data

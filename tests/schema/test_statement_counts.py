@@ -25,8 +25,22 @@ from tests.schema.conftest import Api, connect, token_of
 from tests.schema.strings import Place, called
 
 MORE = 12
-#: At most so many, each transaction's settings and the look whether the token was revoked among them. A further one is a
-#: round trip more for every caller: it needs a reason.
+FILL = """mutation($n: String!, $s: ID!, $a: ID!, $p: ID!) {
+    createLens(input: {name: $n, spaceKey: "project", spaceIds: [$s]}) { id }
+    createGroup(key: $n, spaceKey: "project") { id }
+    own: remember(input: {text: $n, spaceKey: "project"}) { id }
+    theirs: remember(input: {text: $n, spaceKey: "project", subjectId: $p}) { id }
+    another: remember(input: {text: $n, spaceKey: "project", subjectId: $a}) { id }
+    proposeMemory(changes: {text: $n}, spaceKey: "project") { memoryId }
+    grantPermissions(
+        input: {grantee: {kind: GROUP, name: $n}, permissions: [READ, SEARCH], spaceKey: "project"}
+    ) { id }
+    createApiKey(input: {name: $n, actions: [SEARCH]}) { secret }
+}"""
+ASK = """query($n: String!, $p: ID!) {
+    retrieve(input: {query: $n, spaceKey: "project", subjectId: $p}) { requestId } }"""
+#: At most so many, each transaction's settings and the look whether the token was revoked among them. A further one is
+#: a round trip more for every caller: it needs a reason.
 STATEMENTS: Mapping[str, int] = {
     "me": 4,
     "capabilities": 2,
@@ -150,26 +164,9 @@ async def fill(api: Api, names: Names, more: int) -> None:
         await world.add_space(f"more-{number}", Level.PROJECT)
         await world.add_source(f"more-{number}")
         await world.write(f"more-{number}.md", (f"# Ledger {number}\n\nThe ledger {number} is closed.", None, None))
-        await api.data(
-            """mutation($n: String!, $s: ID!, $a: ID!) {
-                createLens(input: {name: $n, spaceKey: "project", spaceIds: [$s]}) { id }
-                createGroup(key: $n, spaceKey: "project") { id }
-                own: remember(input: {text: $n, spaceKey: "project"}) { id }
-                theirs: remember(input: {text: $n, spaceKey: "project", subjectId: "%s"}) { id }
-                another: remember(input: {text: $n, spaceKey: "project", subjectId: $a}) { id }
-                proposeMemory(changes: {text: $n}, spaceKey: "project") { memoryId }
-                grantPermissions(input: {grantee: {kind: GROUP, name: $n}, permissions: [READ, SEARCH],
-                    spaceKey: "project"}) { id }
-                createApiKey(input: {name: $n, actions: [SEARCH]}) { secret }
-            }"""
-            % SUBJECT,
-            {"n": f"ledger {number}", "s": names.space, "a": f"more-{number}"},
-        )
-        await api.data(
-            'query($q: String!) { retrieve(input: {query: $q, spaceKey: "project", subjectId: "%s"}) { requestId } }'
-            % SUBJECT,
-            {"q": f"ledger {number}"},
-        )
+        named = {"n": f"ledger {number}", "p": SUBJECT}
+        await api.data(FILL, {**named, "s": names.space, "a": f"more-{number}"})
+        await api.data(ASK, named)
     # What was delivered moves, of every delivery.
     for name in ("page.md", "more-0.md"):
         await world.write(name, (f"# Ledger\n\nThe ledger of {name} is open again.", None, None))
