@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from app.domain.record import id_of, items
 from app.domain.trace import Traced
 
 
@@ -67,23 +68,25 @@ class Given:
 
 
 def given(record: Mapping[str, Any]) -> tuple[Given, ...]:
-    """What a record says was delivered, in order: passages, then memories."""
+    """What a record says was delivered, in order: passages, then memories. What has another shape is left out."""
     return (
-        *(
-            Given(
-                UUID(chunk["chunkId"]),
-                UUID(chunk["documentId"]),
-                UUID(chunk["sourceId"]),
-                chunk["sha256"],
-                (UUID(chunk["relatedTo"]), chunk["relation"]) if "relatedTo" in chunk else None,
-            )
-            for chunk in record.get("chunks", ())
-        ),
-        *(
-            Given(UUID(item["versionId"]), UUID(item["memoryId"]), None, item["sha256"])
-            for item in record.get("memories", ())
-        ),
+        *filter(None, map(_passage, items(record, "chunks"))),
+        *filter(None, map(_memory, items(record, "memories"))),
     )
+
+
+def _passage(chunk: Mapping[str, Any]) -> Given | None:
+    id, document, source, to = (id_of(chunk, name) for name in ("chunkId", "documentId", "sourceId", "relatedTo"))
+    if id is None or document is None or source is None or not isinstance(chunk.get("sha256"), str):
+        return None
+    return Given(id, document, source, chunk["sha256"], None if to is None else (to, str(chunk.get("relation"))))
+
+
+def _memory(item: Mapping[str, Any]) -> Given | None:
+    version, memory = id_of(item, "versionId"), id_of(item, "memoryId")
+    if version is None or memory is None or not isinstance(item.get("sha256"), str):
+        return None
+    return Given(version, memory, None, item["sha256"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.domain.canonical import canonical
 from app.domain.errors import Code, MunimentError, bad_input
 from app.domain.instant import format_instant, parse_instant
 from app.domain.principal import Principal, parse_id
+from app.domain.record import id_of, items
 from app.evidence.sight import Sight, may_see, shown
 from app.providers.ids import new_id
 from app.storage import evidence, memories, queue
@@ -41,11 +42,18 @@ class Attribution:
     @property
     def valid_at(self) -> datetime:
         """The point of valid time that a retrieval read."""
-        return parse_instant(self.record["validAt"])
+        return self._instant("validAt")
 
     @property
     def known_at(self) -> datetime:
-        return parse_instant(self.record["knownAt"])
+        return self._instant("knownAt")
+
+    def _instant(self, name: str) -> datetime:
+        """CONFLICT where a hand in the database left none to read."""
+        try:
+            return parse_instant(str(self.record[name]))
+        except (KeyError, MunimentError):
+            raise altered() from None
 
 
 async def find(database: Database, principal: Principal, id: str, field: str = "id") -> Attribution:
@@ -90,7 +98,7 @@ async def link_response(database: Database, principal: Principal, attribution_id
         raise bad_input(f"1 to {MAX_RESPONSE_ID} characters of text", "responseId")
     async with database.snapshot(principal.organisation) as session:
         attribution = await seen_record(session, principal, attribution_id, "attributionId")
-    if attribution.record["category"] != DELIVERY_CATEGORY:
+    if attribution.record.get("category") != DELIVERY_CATEGORY:
         raise not_found("attributionId")
     await append_link(database, principal, attribution, response_id)
 
@@ -105,8 +113,8 @@ async def append_link(database: Database, principal: Principal, attribution: Att
             "attributionId": str(attribution.id),
             "requestId": attribution.request_id,
             "organisationId": str(principal.organisation),
-            "userId": attribution.record["userId"],
-            "spaceId": attribution.record["spaceId"],
+            "userId": attribution.record.get("userId"),
+            "spaceId": attribution.record.get("spaceId"),
             "linkedBy": str(principal.id),
             "client": {
                 "id": principal.client.id,
@@ -117,7 +125,8 @@ async def append_link(database: Database, principal: Principal, attribution: Att
             "issuedAt": format_instant(datetime.now(UTC)),
         }
     )
-    used = [UUID(item["memoryId"]) for item in attribution.record.get("memories", ())]
+    named = (id_of(item, "memoryId") for item in items(attribution.record, "memories"))
+    used = [memory for memory in named if memory is not None]
     if not used:
         async with database.unstamped(principal.organisation) as session:
             if await evidence.link(session, attribution.id, response_id, principal.id):
@@ -159,15 +168,24 @@ async def _delivery(session: Session, named: str, reader: Principal | None = Non
 
 
 def attribution_of(row: Any) -> Attribution:
-    record = json.loads(row.payload)
+    found = json.loads(row.payload)
+    record = found if isinstance(found, dict) else {}
     # The time that is under the MAC, not the row's own.
-    issued = record.get("issuedAt")
-    return Attribution(row.id, row.sequence, parse_instant(issued) if issued else row.queued_at, record)
+    try:
+        issued = parse_instant(str(record["issuedAt"]))
+    except (KeyError, MunimentError):
+        issued = row.queued_at
+    return Attribution(row.id, row.sequence, issued, record)
 
 
 def is_text(value: str) -> bool:
     """Whether the database can hold it: neither NUL nor half of a surrogate pair."""
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def altered() -> MunimentError:
+    """A record that a hand in the database made unreadable."""
+    return MunimentError(Code.CONFLICT, "the record is not as it was written: verifyChain says where")
 
 
 def not_found(field: str = "id") -> MunimentError:

@@ -33,6 +33,7 @@ from app.domain.trace import Trace, Traced, decode
 from app.evidence.attribution import (
     DELIVERY_CATEGORY,
     Attribution,
+    altered,
     attribution_of,
     not_found,
     seen_record,
@@ -99,8 +100,8 @@ async def replay(
         attribution = await seen_record(session, principal, id, "attributionId")
         sight = await Sight.of(session, principal)
         # Groups come from a token and are not recorded; who asks for their own is taken to be in those they are in.
-        groups = principal.groups if attribution.record["userId"] == str(principal.id) else ()
-        return await _replay(session, keys, rerun, attribution, sight, groups, query, now)
+        groups = principal.groups if attribution.record.get("userId") == str(principal.id) else ()
+        return await _read(session, keys, rerun, attribution, sight, groups, query, now)
 
 
 async def replay_for_operator(
@@ -111,7 +112,17 @@ async def replay_for_operator(
         row = await evidence.find_record(session, id)
         if row is None:
             raise not_found("attributionId")
-        return await _replay(session, keys, rerun, attribution_of(row), EVERYTHING, (), query, now)
+        return await _read(session, keys, rerun, attribution_of(row), EVERYTHING, (), query, now)
+
+
+async def _read(session: Session, keys: KeyRing, rerun: Rerun, attribution: Attribution, *rest: Any) -> Replay:
+    """CONFLICT where a hand in the database left a record that cannot be read."""
+    try:
+        return await _replay(session, keys, rerun, attribution, *rest)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        if await _altered(session, keys, attribution.id):
+            raise altered() from None
+        raise
 
 
 async def _replay(
@@ -125,7 +136,7 @@ async def _replay(
     now: bool,
 ) -> Replay:
     record = attribution.record
-    if record["category"] != DELIVERY_CATEGORY:
+    if record.get("category") != DELIVERY_CATEGORY:
         raise not_found("attributionId")
     trace = await _trace(session, attribution)
     asked = _query(record, trace, query)

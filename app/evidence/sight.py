@@ -5,12 +5,13 @@ that, and auditors see everything; an administrator of the space sees what they 
 tells that there is more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from app.domain.principal import Permission, Principal, parse_id
+from app.domain.record import id_of, items, texts
 from app.storage import lenses, memories, permissions, traces
 from app.storage.engine import Session
 from app.storage.viewer import Viewer
@@ -84,20 +85,24 @@ class Named:
         """The record without the rest."""
         made = dict(record)
         if "chunks" in record:
-            made["chunks"] = [item for item in record["chunks"] if UUID(item["sourceId"]) in self.sources]
-            made["sourceIds"] = [id for id in record["sourceIds"] if UUID(id) in self.sources]
+            made["chunks"] = [item for item in items(record, "chunks") if id_of(item, "sourceId") in self.sources]
+            made["sourceIds"] = [id for id in texts(record, "sourceIds") if parse_id(id) in self.sources]
         if "memories" in record:
-            made["memories"] = [item for item in record["memories"] if UUID(item["memoryId"]) in self.memories]
-        if record.get("lensId") and UUID(record["lensId"]) not in self.lenses:
+            made["memories"] = [item for item in items(record, "memories") if id_of(item, "memoryId") in self.memories]
+        if record.get("lensId") and id_of(record, "lensId") not in self.lenses:
             made["lensId"] = made["lensSystemFrom"] = None
         return made
 
 
+def _known(ids: Iterable[UUID | None]) -> set[UUID]:
+    return {id for id in ids if id is not None}
+
+
 async def named(session: Session, sight: Sight, records: Sequence[Mapping[str, Any]]) -> Named:
     """Of what records name, what the caller may see today."""
-    sources = {UUID(item["sourceId"]) for record in records for item in record.get("chunks", ())}
-    wanted = {UUID(item["memoryId"]) for record in records for item in record.get("memories", ())}
-    looked_through = {UUID(record["lensId"]) for record in records if record.get("lensId")}
+    sources = _known(id_of(item, "sourceId") for record in records for item in items(record, "chunks"))
+    wanted = _known(id_of(item, "memoryId") for record in records for item in items(record, "memories"))
+    looked_through = _known(id_of(record, "lensId") for record in records)
     homes = await memories.spaces_of(session, wanted) if wanted else {}
     lens_homes = await lenses.spaces_of(session, looked_through) if looked_through else {}
     standing = await traces.standing(

@@ -71,9 +71,9 @@ async def moved_of(database: Database, principal: Principal, id: str) -> Stale:
     """What moved of one delivery since it was made. ATTRIBUTION_NOT_FOUND as `attribution`."""
     async with database.snapshot(principal.organisation) as session:
         attribution = await seen_record(session, principal, id, "attributionId")
-        if attribution.record["category"] != DELIVERY_CATEGORY:
+        if attribution.record.get("category") != DELIVERY_CATEGORY:
             raise not_found("attributionId")
-        if attribution.record["userId"] != str(principal.id):
+        if attribution.record.get("userId") != str(principal.id):
             [attribution] = await shown_of(session, await Sight.of(session, principal), [attribution])
         held = [
             Held(attribution.id, item.item, item.whole, item.source, attribution.valid_at)

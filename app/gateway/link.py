@@ -130,7 +130,7 @@ async def record_failed(session: Session, principal: Principal, named: str, call
         "requestId": named if delivery is None else delivery.request_id,
         "organisationId": str(principal.organisation),
         "userId": None,
-        "spaceId": None if delivery is None else delivery.record["spaceId"],
+        "spaceId": None if delivery is None else delivery.record.get("spaceId"),
         "linkedBy": str(principal.id),
         "apiKeyId": None if principal.api_key_id is None else str(principal.api_key_id),
         "client": {

@@ -41,7 +41,7 @@ class Attribution:
         return cls(
             id=strawberry.ID(str(item.id)),
             request_id=strawberry.ID(item.request_id),
-            category=str(item.record["category"]),
+            category=str(item.record.get("category")),
             state=RecordState.QUEUED if item.sequence is None else RecordState.CHAINED,
             sequence=None if item.sequence is None else BigInt(item.sequence),
             queued_at=item.queued_at,

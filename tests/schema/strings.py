@@ -175,8 +175,8 @@ def _put(given: dict[str, Any], path: tuple[str, ...], value: str) -> None:
 
 
 def places(*scalars: str) -> list[Place]:
-    """Those of strings, or of other scalars: all of Query and Mutation, in the order of the operations, in which what is
-    used up comes after what reads it."""
+    """Those of strings, or of other scalars: all of Query and Mutation, in the order of the operations, in which what
+    is used up comes after what reads it."""
     found = []
     for operation in OPERATIONS:
         if operation.root == "subscription":
