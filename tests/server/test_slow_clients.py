@@ -9,17 +9,11 @@ from typing import Any
 import pytest
 
 from app.server.middleware import BodyLimit
-from tests.fixtures.socket import question, served
+from tests.fixtures.socket import Served, question, served
 from tests.fixtures.store import World
 from tests.schema.conftest import connect, token_of
 
 WATCH = "subscription($id: ID!) { contextChanged(attributionId: $id) { attribution { id } } }"
-
-
-async def until_idle(place: Any) -> None:
-    async with asyncio.timeout(20):
-        while place.gate.inside:
-            await asyncio.sleep(0.02)
 
 
 async def test_a_body_that_does_not_come_in_time_is_a_408() -> None:
@@ -47,38 +41,61 @@ async def test_a_body_that_does_not_come_in_time_is_a_408() -> None:
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-async def test_a_client_that_reads_nothing_is_cut(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schema.endpoint.MOST_UNREAD_SECONDS", 0.3)
+@pytest.fixture
+async def large(world: World) -> bytes:
+    """The head and body of a request whose answer is more than the buffers on the way take."""
     await world.write("large.md", ("large " * 120_000, None, None), embed=False)
     answer = await world.ask("large", top_k=1)
-    document = str(answer.passages[0].candidate.document_id)
-    # More than the buffers on the way take.
     fields = " ".join(f"a{number}: document(id: $id) {{ text }}" for number in range(25))
-    body = question(f"query($id: ID!) {{ {fields} }}", id=document)
+    body = question(f"query($id: ID!) {{ {fields} }}", id=str(answer.passages[0].candidate.document_id))
+    head = (
+        "POST /graphql HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {token_of(world)}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def opened(place: Served, sent: bytes) -> socket.socket:
+    made = socket.socket()
+    made.connect(("127.0.0.1", place.port))
+    made.sendall(sent)
+    made.setblocking(False)
+    return made
+
+
+async def test_a_client_that_reads_nothing_is_cut(world: World, large: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.server.connections.UNREAD_SECONDS", 0.3)
     async with served(world.parts) as place:
-        silent = socket.socket()
-        silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        silent.connect(("127.0.0.1", place.port))
-        head = (
-            f"POST /graphql HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
-            f"Authorization: Bearer {token_of(world)}\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        silent.sendall(head.encode() + body)
-        async with asyncio.timeout(20):
-            while not place.gate.inside:
-                await asyncio.sleep(0.01)
-        await until_idle(place)
+        with await opened(place, large):
+            async with asyncio.timeout(20):
+                while not place.server.server_state.connections:
+                    await asyncio.sleep(0.01)
+                while place.server.server_state.connections:
+                    await asyncio.sleep(0.02)
         queue = world.parts.database.queue
-        assert (queue.in_use, queue.waiting) == (0, 0)
-        silent.close()
-        # Who reads gets all of it.
-        async with connect(world.parts) as http:
-            whole = await http.post(
-                "/graphql",
-                content=body,
-                headers={"Content-Type": "application/json", "Authorization": f"Bearer {token_of(world)}"},
-            )
-        assert len(whole.json()["data"]) == 25
+        assert (place.gate.inside, queue.in_use, queue.waiting) == (0, 0, 0)
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_it(
+    world: World, large: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.server.connections.UNREAD_SECONDS", 0.3)
+    loop = asyncio.get_running_loop()
+    async with served(world.parts) as place:
+        with await opened(place, large) as slow:
+            received = bytearray()
+            async with asyncio.timeout(60):
+                while b"\r\n\r\n" not in received:
+                    received += await loop.sock_recv(slow, 4096)
+                head, _, begun = bytes(received).partition(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+                got = len(begun)
+                while got < length:
+                    got += len(piece := await loop.sock_recv(slow, 1 << 18))
+                    assert piece
+                    # Longer in all than who reads nothing may take.
+                    await asyncio.sleep(0.02)
+            assert length > 15_000_000
 
 
 async def test_a_subscription_by_server_sent_events_ends_with_its_credential(world: World) -> None:
