@@ -95,7 +95,7 @@ class ImpactQueries:
         description=(
             "Deliveries of which something was corrected, changed, retracted, erased or removed with its source since "
             "an instant of system time, the newest delivery first; of those that the caller made, whose spaces they "
-            "administer or audit."
+            "administer or audit. That somebody may no longer read an item is told by `grants` and their history."
         )
     )
     async def stale_attributions(
