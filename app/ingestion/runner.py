@@ -5,6 +5,7 @@ to read their bytes. Whether it is a folder or a git history makes no difference
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -77,20 +78,27 @@ class Ingestion:
         """Each batch is prepared while the one before is written: the one takes this process, the other the database.
         They share no document."""
 
-        async def finish(batch: Sequence[Draft], prepared: asyncio.Task[Prepared]) -> None:
+        waiting: deque[tuple[Sequence[Draft], asyncio.Task[Prepared]]] = deque()
+
+        async def finish() -> None:
+            batch, prepared = waiting[0]
             await self._write(batch, await prepared, report)
+            waiting.popleft()
             report.seen += len(batch)
             progress(len(batch))
 
-        async with asyncio.TaskGroup() as preparing:
-            coming: tuple[Sequence[Draft], asyncio.Task[Prepared]] | None = None
+        try:
             for batch in _batches(_nameable(drafts, report), BATCH):
-                following = (batch, preparing.create_task(self._prepare(batch, report)))
-                if coming is not None:
-                    await finish(*coming)
-                coming = following
-            if coming is not None:
-                await finish(*coming)
+                waiting.append((batch, asyncio.create_task(self._prepare(batch, report))))
+                if len(waiting) > 1:
+                    await finish()
+            while waiting:
+                await finish()
+        finally:
+            # What went wrong is told as it is; what was being prepared beside it is of no use any more.
+            for _, prepared in waiting:
+                prepared.cancel()
+            await asyncio.gather(*(prepared for _, prepared in waiting), return_exceptions=True)
 
     async def _prepare(self, drafts: Sequence[Draft], report: Report) -> Prepared:
         keys = [draft.external_key for draft in drafts]

@@ -6,10 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app.domain.errors import Code, MunimentError
 from app.ingestion.folder_source import folder_drafts
 from app.ingestion.report import Report
+from app.ingestion.runner import BATCH, Ingestion
 from app.ingestion.sources import ingest_place
 from app.providers.folder import MAX_FILE_BYTES
+from app.storage import catalogue
 from tests.ingestion.audit import TICK
 from tests.ingestion.gate import Held, until
 
@@ -338,3 +341,17 @@ async def test_a_version_in_the_middle_of_history(world, intake, instant):
     gone = {vectors[id] for id in chunks if id not in now}
     assert {after[id] for id in copied} == gone
     assert len(gone) == 1
+
+
+async def test_what_goes_wrong_in_one_batch_is_told_as_it_is(intake, folder):
+    """While one batch is written the next is prepared already."""
+    for number in range(3 * BATCH):
+        (folder / f"{number}.md").write_text(f"Text {number}.")
+    source = await intake.source(folder)
+    async with intake.world.parts.database.write(intake.world.organisation) as session:
+        await catalogue.remove(session, source.id)
+    run = Ingestion(intake.world.parts.database, intake.world.organisation, source, intake.world.parts.preparer, True)
+    drafts = list(folder_drafts(folder, [], datetime.now(UTC), Report()))
+    with pytest.raises(MunimentError) as refused:
+        await run.run(drafts, Report())
+    assert refused.value.code is Code.NOT_FOUND
