@@ -45,22 +45,27 @@ _OF_SOURCE = (
 _ORGANISATIONS = text("SELECT DISTINCT organisation_id FROM embedding_queue")
 _CLAIM = text(
     f"""
-    WITH claimed AS (
-        UPDATE embedding_queue q SET claimed_until = now() + :lease
-        WHERE {tenant("q")} AND q.chunk_id IN (
-            SELECT w.chunk_id FROM embedding_queue w
-            WHERE {tenant("w")} AND (w.claimed_until IS NULL OR w.claimed_until < now()) AND {_OF_SOURCE.format("w")}
-            ORDER BY w.position LIMIT :limit FOR UPDATE SKIP LOCKED)
-        RETURNING q.chunk_id, q.position
+    WITH waiting AS MATERIALIZED (
+        SELECT w.chunk_id FROM embedding_queue w
+        WHERE {tenant("w")} AND (w.claimed_until IS NULL OR w.claimed_until < now()) AND {_OF_SOURCE.format("w")}
+        ORDER BY w.position LIMIT :limit FOR UPDATE SKIP LOCKED
     )
-    SELECT q.chunk_id, v.title, c.heading_path, t.text, o.classification, c.findings, c.dlp_tag
-    FROM claimed q
-    JOIN chunks c ON {believed_now("c")} AND c.id = q.chunk_id
-    JOIN sources o ON {believed_now("o")} AND o.id = c.source_id
-    JOIN texts t ON {tenant("t")} AND t.sha256 = c.text_sha256
-    JOIN document_versions v ON {believed_now("v")} AND v.document_id = c.document_id
-        AND {valid("v", "coalesce(c.valid_from, '-infinity')")}
-    ORDER BY q.position
+    UPDATE embedding_queue q SET claimed_until = now() + :lease
+    WHERE {tenant("q")} AND q.chunk_id = ANY(ARRAY(SELECT chunk_id FROM waiting)) RETURNING q.chunk_id, q.position
+    """
+)
+# From each chunk to its text and its version by their keys: right after a large ingestion no statistics tell that a
+# tenant has more than a few rows, and a join in another order would take minutes.
+_CLAIMED = text(
+    f"""
+    SELECT c.id, v.title, c.heading_path, t.text, o.classification, c.findings, c.dlp_tag
+    FROM chunks c
+    CROSS JOIN LATERAL (SELECT t.text FROM texts t WHERE {tenant("t")} AND t.sha256 = c.text_sha256 OFFSET 0) t
+    CROSS JOIN LATERAL (SELECT v.title FROM document_versions v WHERE {believed_now("v")}
+        AND v.document_id = c.document_id AND {valid("v", "coalesce(c.valid_from, '-infinity')")} OFFSET 0) v
+    CROSS JOIN LATERAL (SELECT o.classification FROM sources o WHERE {believed_now("o")} AND o.id = c.source_id
+        OFFSET 0) o
+    WHERE {believed_now("c")} AND c.id = ANY(CAST(:ids AS uuid[]))
     """
 )
 _UNQUEUE = text(f"DELETE FROM embedding_queue q WHERE {tenant('q')} AND q.chunk_id = ANY(CAST(:ids AS uuid[]))")
@@ -77,6 +82,7 @@ _ATTACH = text(
     SELECT c.organisation_id, c.valid_to IS NULL, c.id, :model, c.space_id, c.source_id, n.vector, c.valid_from,
         c.valid_to, :stamp
     FROM vectors n JOIN done ON done.chunk_id = n.id JOIN chunks c ON {believed_now("c")} AND c.id = n.id
+        AND c.id = ANY(CAST(:ids AS uuid[]))
     ON CONFLICT DO NOTHING
     """
 )
@@ -107,10 +113,14 @@ async def waiting_organisations(session: Session) -> list[UUID]:
 async def claim(session: Session, limit: int, source: UUID | None = None) -> list[Waiting]:
     """The next chunks to embed, of one source or of any. They are this worker's for a while; if it dies, another takes
     them then."""
-    rows = await session.rows(
+    claimed = await session.rows(
         _CLAIM, {"organisation": session.organisation, "limit": limit, "lease": LEASE, "source": source}
     )
-    return [Waiting(*row) for row in rows]
+    if not claimed:
+        return []
+    places = {row.chunk_id: row.position for row in claimed}
+    found = await session.fetch(_CLAIMED, {"organisation": session.organisation, "ids": list(places)})
+    return sorted((Waiting(*row) for row in found), key=lambda item: places[item.chunk_id])
 
 
 async def attach(session: WriteSession, ids: Sequence[UUID], vectors: NDArray[np.float32], model: str) -> None:

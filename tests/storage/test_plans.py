@@ -381,9 +381,10 @@ async def test_claiming_chunks_to_embed(loaded):
     async with loaded.explained() as session:
         # Explaining has claimed the first 64; these are the next.
         waiting = await embeddings.claim(session, 64)
-        (plan,) = session.plans
+        claiming, reading = session.plans
     assert len(waiting) == 64
-    assert_small(plan, 64 * 8)
+    assert_small(claiming, 64 * 3)
+    assert_small(reading, 64 * 6)
 
 
 async def test_storing_an_event(loaded):
