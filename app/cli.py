@@ -20,7 +20,16 @@ from app.commands.grant import grant_
 from app.commands.indexing import backfill_, print_findings, reindex_
 from app.commands.keys import keys
 from app.commands.replay import replay_
-from app.commands.running import Organisation, err, out, progress_bar, read_settings, require_known, with_services
+from app.commands.running import (
+    Organisation,
+    err,
+    out,
+    progress_bar,
+    read_settings,
+    require_known,
+    tell_of_new_home,
+    with_services,
+)
 from app.commands.signing_keys import signing
 from app.commands.verification import verify_chain_
 from app.commands.worker import worker
@@ -140,7 +149,11 @@ async def _ingest_demo(parts: Services) -> None:
     await _ingest(parts, ORGANISATION, PROJECT, ROOT, "muniment", "codebase", "english", wait=False)
     if parts.embedding is not None:
         waiting = await parts.embedding.depth(ORGANISATION)
-        err.print(f"Searchable now; {waiting} embeddings follow in the background, which takes a few minutes.")
+        err.print(
+            f"Searchable now. {waiting} embeddings follow in the background, what holds today first; "
+            "`muniment status` counts them.",
+            soft_wrap=True,
+        )
 
 
 @cli.command("migrate", epilog="Example: MUNIMENT_DATABASE_URL=postgresql://… muniment migrate")
@@ -292,6 +305,7 @@ def token(
     settings = read_settings()
     if settings.jwt_key is not None:
         raise ValueError("a token key is set (MUNIMENT_JWT_KEY): its issuer makes the tokens")
+    tell_of_new_home(settings)
     key = DevelopmentKey.load_or_create(settings.home / "keys" / "development.pem")
     made = key.token(settings.jwt_issuer, settings.jwt_audience, subject=subject, organisation=organisation)
     sys.stdout.write(made + "\n")
@@ -315,6 +329,7 @@ def status(organisation: Organisation = ORGANISATION) -> None:
         model = embedder.model if embedder else None
         state = await read_status(parts.database, organisation, model)
         for label, value in (
+            ("Home", parts.settings.home.absolute()),
             ("Search backend", parts.search_backend),
             ("Embedding model", model or "none"),
             ("Embeddings are made", embedder.locality if embedder else "nowhere"),

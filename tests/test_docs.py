@@ -90,10 +90,16 @@ def _pruned(value: Any, like: Any) -> Any:
 
 
 def test_the_example_is_valid_and_its_answer_has_the_shape_that_is_shown(live_server: LiveServer) -> None:
-    [query] = _blocks("graphql")
+    query, *others = _blocks("graphql")
     variables, shown = (json.loads(block) for block in _blocks("json"))
     schema = build_schema((ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8"))
-    assert validate(schema, parse(query)) == []
+    assert all(validate(schema, parse(document)) == [] for document in (query, *others))
+    # What they make is there for the next one: a source, documents in it, a memory.
+    create, fill, remember = others
+    made = live_server.ask(create, None, live_server.token)
+    filled = live_server.ask(fill, {"source": made["data"]["createSource"]["id"]}, live_server.token)
+    assert filled["data"]["ingestDocuments"]["created"] == 2
+    assert "errors" not in live_server.ask(remember, None, live_server.token)
     answer = live_server.ask(query, variables, live_server.token)
     assert "errors" not in answer
     assert _pruned(answer["data"]["now"], shown["data"]["now"]) == _pruned(shown["data"]["now"], shown["data"]["now"])

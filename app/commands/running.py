@@ -32,9 +32,20 @@ def read_settings() -> Settings:
     return settings
 
 
+def tell_of_new_home(settings: Settings) -> None:
+    """A command in another folder finds another home, and that is empty: better to say so."""
+    if not settings.home.exists():
+        err.print(
+            f"There is no home at {settings.home.absolute()}: an empty one is made. MUNIMENT_HOME names another.",
+            soft_wrap=True,
+            markup=False,
+        )
+
+
 def with_services(work: Callable[[Services], Awaitable[T]]) -> T:
     """Open the installation, run `work` with its parts, and let go."""
     settings = read_settings()
+    tell_of_new_home(settings)
     installation = Installation.open(settings)
 
     async def run() -> T:
