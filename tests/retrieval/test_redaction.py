@@ -185,7 +185,7 @@ async def test_the_trace_and_the_hash_are_of_the_redacted_question(desk):
     hidden = "refunds of [EMAIL*********]"
     record = await record_of(desk, answer)
     assert hashlib.sha256(hidden.encode()).hexdigest().encode() in record
-    assert b'"policyVersion":"0/1"' in record
+    assert b'"policyVersion":"0/2"' in record
     assert answer.query == question
     verdict = await replay(desk.parts.database, desk.parts.keys, rerun(desk.parts.retriever), desk.principal,
                            str(answer.attribution_id), question)  # fmt: skip
@@ -214,7 +214,7 @@ async def test_a_replay_says_that_the_policy_changed_where_texts_did(desk):
 
 async def test_the_policy_is_versioned_and_the_same_again_is_no_version(world):
     first = await under(world, Action.DROP, Classification.PUBLIC)
-    assert (first.policy.version, first.policy.action("public")) == ("1/1", Action.DROP)
+    assert (first.policy.version, first.policy.action("public")) == ("1/2", Action.DROP)
     assert await under(world, Action.DROP, Classification.PUBLIC) != first
     assert (await read_policy(world.parts.database, world.principal)).policy == first.policy
     second = await set_policy(world.parts.database, world.principal, [])

@@ -19,7 +19,7 @@ def by_class(policy):
 
 async def test_the_policy_is_set_read_and_reset(api):
     default = (await api.data(GET))["dlpPolicy"]
-    assert (default["version"], default["systemFrom"]) == ("0/1", None)
+    assert (default["version"], default["systemFrom"]) == ("0/2", None)
     assert by_class(default) == {
         "PUBLIC": "REDACT", "INTERNAL": "REDACT", "CONFIDENTIAL": "DROP", "RESTRICTED": "DROP", "REGULATED": "DROP",
     }  # fmt: skip

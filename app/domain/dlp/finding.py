@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 #: Raised by one whenever what is found in the same text may become another: texts scanned before are scanned anew.
-DETECTORS_VERSION = 1
+DETECTORS_VERSION = 2
 
 
 class Detector(IntEnum):

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from app.domain.dlp.finding import Detector, Finding, merged, packed, unpacked, within
 from app.domain.dlp.folding import fold
+from app.domain.dlp.ignorable import ignorable
 from app.domain.dlp.masking import blanked, masked, placeholder
+from app.domain.dlp.policy import tag
 from app.domain.dlp.scanning import Part, ScanFailed, Scanner
 from app.providers.redaction.scanner import SCANNER
 
@@ -104,6 +106,35 @@ def test_other_forms_of_the_same_characters_hide_nothing(text, value):
     assert text[found.start : found.end] == value
 
 
+def test_every_character_that_nobody_sees_is_known():
+    formats = {code for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf"}
+    selectors = {code for code in range(0x110000) if "VARIATION SELECTOR" in unicodedata.name(chr(code), "")}
+    assert formats | selectors | {0x2065, 0xE0000, 0xFFF0, 0x115F, 0x3164, 0xFFA0} <= set(ignorable())
+
+
+@pytest.mark.parametrize("text", ["jane.roe{}@corp-mail.com", "jane.roe@{}corp-mail.com", "jane.roe@corp-mail.c{}om",
+                                  "AKIAABCDEF{}GHIJKLMNOP", "4111{}111111111111"])  # fmt: skip
+def test_no_character_that_nobody_sees_hides_a_value(text):
+    assert SCANNER.scan(text.format(""))
+    hidden = {code: text.format(chr(code)) for code in ignorable()}
+    missed = [hex(code) for code, value in hidden.items()
+              if [(item.start, item.end) for item in SCANNER.scan(value)] != [(0, len(value))]]  # fmt: skip
+    assert missed == []
+
+
+@given(st.sampled_from(FOUND), st.data())
+def test_such_characters_anywhere_in_a_value_are_masked_with_it(case, data):
+    text, value, detector = case
+    places = data.draw(st.lists(st.integers(1, len(value) - 1), min_size=1, max_size=4), label="places")
+    hidden = value
+    for place in sorted(places, reverse=True):
+        signs = data.draw(st.text(st.sampled_from([chr(code) for code in ignorable()]), min_size=1, max_size=3))
+        hidden = hidden[:place] + signs + hidden[place:]
+    start = text.index(value)
+    found = SCANNER.scan(text.replace(value, hidden, 1))
+    assert [(item.start, item.end, item.detector) for item in found] == [(start, start + len(hidden), detector)]
+
+
 @given(st.text())
 def test_the_folded_text_is_nfkc(text):
     hidden = "".join(sign for sign in text if fold(sign).text != "" or unicodedata.normalize("NFKC", sign) == "")
@@ -148,7 +179,7 @@ def test_a_placeholder_is_as_long_as_what_it_hides():
 
 def test_a_part_keeps_what_was_found_around_it_and_a_stale_tag_is_scanned_anew():
     known = (Finding(0, 4, Detector.SECRET),)
-    today = SCANNER.redacted_part(Part("abcd x@y.org", known, "1/masked"))
+    today = SCANNER.redacted_part(Part("abcd x@y.org", known, tag(masks=True)))
     assert today == "**** x@y.org"
     assert SCANNER.redacted_part(Part("abcd x@y.org", known, "0/masked")) == "**** [EMAIL]"
 
@@ -165,8 +196,8 @@ def test_a_detector_that_breaks_stops_everything_and_tells_no_text():
 
 HOSTILE = [
     "1", "@", "a@", "a.", "a@b.", ":", "::", "1:", "AB12", "1 ", "1.", "+1", "password:", "password", "-----BEGIN ",
-    "-----BEGIN PRIVATE KEY-----\n", "eyJ", "sk-", "://", "://a:", "A", "ＡＢ", "é\u0301", "\u200b", "'", "key=",
-    "4111 ", "authorization", "token ", "DE89", "1-", "(", "0049 ",
+    "-----BEGIN PRIVATE KEY-----\n", "eyJ", "sk-", "://", "://a:", "A", "ＡＢ", "é\u0301", "\u200b", "\ufe0f",
+    "a\U000e0020", "'", "key=", "4111 ", "authorization", "token ", "DE89", "1-", "(", "0049 ",
 ]  # fmt: skip
 
 
