@@ -1,7 +1,8 @@
 """Who may do what where: granting permissions to people, groups and keys, taking them back, and listing them.
 
 A caller who holds `context:space:admin` on a space, or `org:admin`, grants there what they hold there, for no longer
-than they hold it. What is granted counts on the space and below, from the next request on, in every process.
+than they hold it; with a key that ends, for no longer than the key. It stays when who granted it, a person or a key,
+is revoked later. What is granted counts on the space and below, from the next request on, in every process.
 """
 
 from collections.abc import Sequence
@@ -189,6 +190,10 @@ def _require_place(place: _Place, wish: Wish) -> None:
 
 
 async def _require_held(session: WriteSession, principal: Principal, place: _Place, wish: Wish, period: Period) -> None:
+    # What is granted with a key ends with it at the latest, as what the key itself was given counts no longer.
+    end = None if principal.api_key_id is None else principal.expires_at
+    if end is not None and (period.end is None or period.end > end):
+        raise MunimentError(Code.FORBIDDEN, "a grant does not outlive the key that makes it", "validTo")
     held = await grants.held(session, principal.identities, place.id)
     for permission in wish.permissions:
         if permission.value not in place.permissions:

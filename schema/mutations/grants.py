@@ -18,7 +18,9 @@ class GrantMutations:
     @strawberry.mutation(
         description=(
             "Grant permissions on a space and below; the answer is what is believed of them now. Nobody grants what "
-            "they do not hold there themselves, nor for longer than they do. It counts from the next request on."
+            "they do not hold there themselves, nor for longer than they do, nor with a key for longer than the key "
+            "lasts. It counts from the next request on, and stays when who granted it, a person or a key, is revoked "
+            "later."
         )
     )
     async def grant_permissions(
