@@ -24,6 +24,8 @@ from app.storage.grants import GRANTS
 
 MOST_SPACES: Final = 100
 MOST_PROVIDERS: Final = 100
+#: Keys that stand of one maker, with those that were made with these: each has rate limits of its own.
+MOST_KEYS: Final = 100
 _MOST_ATTEMPTS: Final = 10
 
 
@@ -44,10 +46,13 @@ async def create_api_key(database: Database, principal: Principal, wanted: Wante
 
     Needs `context:space:admin` and every action of the key on each of its spaces, on the organisation's own when it
     names none; SPACE_NOT_FOUND for one that the caller may not see, FORBIDDEN for what is more than they hold.
+    CONFLICT when `MOST_KEYS` of theirs stand.
     """
     _check(wanted)
     async with database.write(principal.organisation) as session:
         spaces = await _spaces(session, principal, wanted)
+        if await api_keys.standing_of(session, principal.id) >= MOST_KEYS:
+            raise MunimentError(Code.CONFLICT, f"at most {MOST_KEYS} keys of one maker stand: revoke some first")
         return await _make(
             session,
             wanted,
@@ -112,6 +117,9 @@ def _check(wanted: Wanted) -> None:
         raise bad_input(f"a name has 1 to {MAX_NAME} characters, without NUL or lone surrogates", "name")
     if not wanted.actions:
         raise bad_input("name at least one action", "actions")
+    # A key for no space would be nobody's to look after.
+    if wanted.spaces is not None and not wanted.spaces:
+        raise bad_input("name at least one space, or leave it out for all", "allowedSpaces")
     if wanted.spaces is not None and len(wanted.spaces) > MOST_SPACES:
         raise bad_input(f"at most {MOST_SPACES} spaces", "allowedSpaces")
     if wanted.providers is not None:
@@ -273,4 +281,4 @@ async def _administered(session: Session, principal: Principal) -> frozenset[UUI
 
 
 def _within(key: ApiKey, administered: frozenset[UUID] | None) -> bool:
-    return administered is None or (key.spaces is not None and administered.issuperset(key.spaces))
+    return administered is None or bool(key.spaces and administered.issuperset(key.spaces))

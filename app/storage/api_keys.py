@@ -50,7 +50,7 @@ _STORE = text(
 # A page of those that lie wholly in some spaces (NULL: of all), by id.
 _LISTED = text(
     f"SELECT {_COLUMNS} FROM api_keys k WHERE {tenant('k')} AND (CAST(:within AS uuid[]) IS NULL "
-    "OR k.spaces <@ CAST(:within AS uuid[])) AND (:revoked OR k.system_to IS NULL) "
+    "OR (k.spaces <@ CAST(:within AS uuid[]) AND cardinality(k.spaces) > 0)) AND (:revoked OR k.system_to IS NULL) "
     "AND (CAST(:after AS uuid) IS NULL OR k.id > CAST(:after AS uuid)) ORDER BY k.id LIMIT :limit"
 )
 # A key and those that were made with it, and with those.
@@ -60,6 +60,21 @@ _FAMILY = """
         UNION SELECT k.id, k.principal_id FROM api_keys k JOIN family f ON k.made_by = f.principal_id WHERE {own}
     )
 """.format(own=tenant("k"))
+# Of who made a key first of all: those that stand of all that came of it, whoever of them asks.
+_STANDING = text(
+    f"""
+    WITH RECURSIVE above AS (
+        SELECT CAST(:maker AS uuid) AS id
+        UNION SELECT k.made_by FROM api_keys k JOIN above a ON k.principal_id = a.id
+        WHERE {tenant("k")} AND k.made_by IS NOT NULL
+    ), below AS (
+        SELECT a.id FROM above a
+        UNION SELECT k.principal_id FROM api_keys k JOIN below b ON k.made_by = b.id WHERE {tenant("k")}
+    )
+    SELECT count(*) AS standing FROM api_keys k JOIN below b ON k.principal_id = b.id
+    WHERE {tenant("k")} AND {stands("k")}
+    """
+)
 _MEMBERS = text(f"{_FAMILY} SELECT id FROM family")
 _REVOKE = text(
     f"{_FAMILY} UPDATE api_keys k SET system_to = :stamp FROM family f WHERE {believed_now('k')} AND k.id = f.id "
@@ -107,6 +122,14 @@ async def family(session: Session, id: UUID) -> frozenset[UUID]:
     """A key and those that were made with it."""
     rows = await session.rows(_MEMBERS, {"organisation": session.organisation, "id": id})
     return frozenset(row.id for row in rows)
+
+
+async def standing_of(session: Session, maker: UUID) -> int:
+    """The keys that stand of a maker, with those that were made with these; for a key, of who made it first of all."""
+    row = await session.row(_STANDING, {"organisation": session.organisation, "maker": maker})
+    assert row is not None
+    count: int = row.standing
+    return count
 
 
 async def revoke(session: WriteSession, id: UUID) -> list[UUID]:

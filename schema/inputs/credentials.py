@@ -20,7 +20,7 @@ class CreateApiKeyInput:
     )
     allowed_spaces: list[strawberry.ID] | None = strawberry.field(
         default=None,
-        description="The spaces that it is for, by id or key path, at most 100; the organisation's own, and so all.",
+        description="The spaces that it is for, by id or key path, 1 to 100; the organisation's own, and so all.",
     )
     actor_type: str = strawberry.field(default="application", description="person, agent, application or admin.")
     expires_at: Instant | None = strawberry.field(default=None, description="When it ends; not by itself.")

@@ -20,7 +20,8 @@ class CredentialMutations:
     @strawberry.mutation(
         description=(
             "Make a key for a program. Needs the permission, and each action of the key, on each of its spaces: no key "
-            "reaches further than who makes it."
+            "reaches further than who makes it. At most 100 keys of one maker stand, with those that were made with "
+            "these."
         )
     )
     async def create_api_key(

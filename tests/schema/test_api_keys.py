@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.domain.principal import Level, Permission, principal_id
+from app.identity import api_keys
 from app.identity.credential_log import CATEGORY
 from app.identity.key_secret import KeySecret, make_key
 from app.providers.ids import new_id
@@ -296,8 +297,6 @@ async def test_records_of_others_are_not_a_keys(api: Api) -> None:
 
 async def test_an_empty_list_admits_nothing(api: Api) -> None:
     await api.world.write("a.md", ("A lantern is lit.", None, None))
-    nowhere = await create(api, allowedSpaces=[])
-    assert await refused(api, ASK, {"q": "lantern", "space": "project"}, nowhere["secret"]) == "SPACE_NOT_FOUND"
     nothing = await create(api, allowedProviders=[])
     assert await texts(api, nothing["secret"]) == set()
 
@@ -366,6 +365,55 @@ async def test_who_does_not_administer_a_keys_spaces_does_not_know_of_it(api: Ap
         assert await refused(api, REVOKE, {"id": unknown}) == "NOT_FOUND"
 
 
+async def test_a_key_for_no_space_is_the_organisations(api: Api, owner_url: str) -> None:
+    """Keys were made so before that was refused."""
+    world = api.world
+    made = (await create(api))["apiKey"]["id"]
+    async with connection(owner_url) as owner:
+        await owner.execute("UPDATE api_keys SET spaces = '{}' WHERE id = $1::text::uuid", made)
+    await world.add_person("lead", (world.project, Permission.ADMIN))
+    for by in ("lead", "nobody"):
+        token = token_of(world, by)
+        assert await refused(api, REVOKE, {"id": made}, token) == "NOT_FOUND"
+        assert (await api.data(LIST, {"revoked": True}, token=token))["apiKeys"]["edges"] == []
+    assert (await api.data(REVOKE, {"id": made}))["revokeApiKey"]["revokedAt"]
+
+
+async def test_keys_of_one_maker_are_bounded_through_keys_that_make_keys(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_keys, "MOST_KEYS", 3)
+    actions = [Permission.ADMIN.name, Permission.SEARCH.name]
+    first = await create(api, actions=actions)
+    second = await create(api, first["secret"], actions=actions)
+    await create(api, second["secret"])
+    one_more = {"input": {"name": "x", "actions": SEARCH}}
+    for token in (None, first["secret"], second["secret"]):
+        assert await refused(api, CREATE, one_more, token) == "CONFLICT"
+    # Another's do not count, and those that are revoked no longer.
+    world = api.world
+    await world.add_person("lead", *((world.project, Permission(one)) for one in (Permission.ADMIN, Permission.SEARCH)))
+    assert await create(api, token_of(world, "lead"), allowedSpaces=["project"])
+    await api.data(REVOKE, {"id": second["apiKey"]["id"]})
+    assert await create(api)
+
+
+async def test_a_grant_does_not_outlive_the_key_that_makes_it(api: Api) -> None:
+    grant = "mutation($i: PermissionsInput!) { grantPermissions(input: $i) { validTo } }"
+    end = datetime.now(UTC) + timedelta(days=1)
+    actions = [Permission.ADMIN.name, Permission.SEARCH.name]
+    secret = (await create(api, actions=actions, expiresAt=end.isoformat()))["secret"]
+    wish = {"grantee": {"kind": "PERSON", "name": "cid"}, "permissions": SEARCH, "spaceKey": "project"}
+    for later in ({}, {"validTo": (end + timedelta(seconds=1)).isoformat()}):
+        extensions = (await api.error(grant, {"i": {**wish, **later}}, token=secret))["extensions"]
+        assert (extensions["code"], extensions["field"]) == ("FORBIDDEN", "validTo")
+    [made] = (await api.data(grant, {"i": {**wish, "validTo": end.isoformat()}}, token=secret))["grantPermissions"]
+    assert datetime.fromisoformat(made["validTo"]) == end
+    # A key that does not end grants as a person does.
+    lasting = (await create(api, actions=actions))["secret"]
+    assert (await api.data(grant, {"i": wish}, token=lasting))["grantPermissions"][-1]["validTo"] is None
+
+
 async def test_pages_of_keys(api: Api) -> None:
     made = [(await create(api))["apiKey"]["id"] for _ in range(3)]
     first = (await api.data(LIST, {"revoked": False, "first": 2}))["apiKeys"]
@@ -389,6 +437,7 @@ async def test_pages_of_keys(api: Api) -> None:
         ({"allowedProviders": [""]}, "allowedProviders"),
         ({"allowedProviders": ["a\0"]}, "allowedProviders"),
         ({"allowedSpaces": ["project"] * 101}, "allowedSpaces"),
+        ({"allowedSpaces": []}, "allowedSpaces"),
     ],
     ids=ascii,
 )
