@@ -12,6 +12,7 @@ from app.domain.sources import SourceKind
 from app.identity.once import Outcome, check_client_key, once
 from app.identity.spaces import NOWHERE, named_space, permitted
 from app.identity.tree import named_or_new_space
+from app.ingestion.sources import Provider
 from app.providers.ids import new_id
 from app.providers.parsers.registry import clean
 from app.storage import catalogue, permissions, reindexing, sources
@@ -44,12 +45,18 @@ async def create_source(
 ) -> Listed:
     """A new source in a space on which the caller may write; an unknown space key is made as `remember` makes it.
 
-    CONFLICT when the space has a source of that provider and name. BAD_USER_INPUT for a language that there is not.
+    CONFLICT when the space has a source of that provider and name. BAD_USER_INPUT for a language that there is not, and
+    for a provider whose sources are made by who reads their places. FORBIDDEN for one that the credential does not
+    admit.
     """
     check_client_key(client_key)
     for field, value in (("name", name), ("provider", provider)):
         if not 0 < len(value.strip()) <= MAX_NAME or clean(value)[1]:
             raise bad_input(f"1 to {MAX_NAME} characters, without NUL or lone surrogates", field)
+    if provider.strip().casefold() in set(Provider):
+        raise bad_input("sources of this provider are made by who reads their places", "provider")
+    if not principal.admits(provider):
+        raise MunimentError(Code.FORBIDDEN, "the credential does not admit this provider", "provider")
     try:
         analyser(language)
     except ValueError as error:
@@ -113,7 +120,7 @@ async def list_sources(
             spaces = frozenset(
                 {await named_space(session, principal, Permission.READ, space_id=space_id, space_key=space_key)}
             )
-        return await catalogue.sources(session, spaces, after, limit)
+        return await catalogue.sources(session, spaces, principal.allowed_providers, after, limit)
 
 
 async def delete_source(database: Database, principal: Principal, id: str, client_key: str | None = None) -> UUID:
@@ -158,10 +165,12 @@ async def permitted_source(
     session: Session, principal: Principal, permission: Permission, id: str, field: str = "id"
 ) -> Listed:
     """A source of a space on which the caller holds `permission`. NOT_FOUND when they may not even see the space,
-    FORBIDDEN when they may see it but not do this there."""
+    or their credential does not admit its provider; FORBIDDEN when they may see it but not do this there."""
     known = parse_id(id)
     found = None if known is None else await catalogue.source(session, known)
     # What is not there is asked for like what may not be seen, and takes as long.
+    if found is not None and not principal.admits(found.provider):
+        found = None
     space = NOWHERE if found is None else found.space_id
     await permitted(session, principal, permission, space_id=space, missing=source_not_found(field))
     if found is None:

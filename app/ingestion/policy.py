@@ -1,6 +1,6 @@
 """The organisation's policy against leaks: reading it, setting it, and what follows for the indexes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -66,12 +66,20 @@ async def set_policy(
 
 
 async def read_findings(
-    database: Database, organisation: UUID, *, after: UUID | None = None, limit: int = 1000, source: UUID | None = None
+    database: Database,
+    organisation: UUID,
+    *,
+    after: UUID | None = None,
+    limit: int = 1000,
+    source: UUID | None = None,
+    providers: Collection[str] | None = None,
 ) -> tuple[Policy, list[SourceFindings]]:
-    """Today's policy, and what was found in each source, by id."""
+    """Today's policy, and what was found in each source, by id; of some providers or (None) of any."""
     async with database.snapshot(organisation) as session:
         policy = await policies.current(session)
-        return policy, await findings.by_source(session, policy, source=source, after=after, limit=limit)
+        return policy, await findings.by_source(
+            session, policy, source=source, providers=providers, after=after, limit=limit
+        )
 
 
 async def _read(session: Session, known_at: datetime) -> PolicyThen:

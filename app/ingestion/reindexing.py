@@ -5,7 +5,7 @@ is found either as it was or as it is to be, at every moment; who reads at an ea
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,9 +14,8 @@ import structlog
 from app.domain import lexical
 from app.domain.dlp.finding import packed
 from app.domain.dlp.policy import OWN_WORDS, tag
-from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission, Principal, parse_id
-from app.identity.spaces import permitted
+from app.ingestion.catalogue import permitted_source, source_not_found
 from app.ingestion.prepare import Preparer
 from app.providers.embedder.base import Embedder
 from app.providers.ids import new_id
@@ -45,23 +44,23 @@ class Reindexer:
     async def request(self, principal: Principal, id: str) -> UUID:
         """Have every slice of a source indexed anew, in the background. NOT_FOUND when there is no such source for this
         caller, who must be allowed to write in its space."""
-        wanted = parse_id(id)
         async with self.database.write(principal.organisation) as session:
-            source = None if wanted is None else await sources.source_by_id(session, wanted)
-            if source is None:
-                raise _not_found()
-            await permitted(session, principal, Permission.WRITE, space_id=source.space_id, missing=_not_found())
+            source = await permitted_source(session, principal, Permission.WRITE, id)
             await reindexing.enqueue(session, [source.id], whole=True)
         return source.id
 
-    async def backfill(self, organisation: UUID, id: str | None = None) -> int:
-        """Queue what has no embedding of the model, of one source or of all; with all, memories that have none are
-        embedded. How many there were. NOT_FOUND for a source that there is not."""
+    async def backfill(
+        self, organisation: UUID, id: str | None = None, providers: Collection[str] | None = None
+    ) -> int:
+        """Queue what has no embedding of the model, of one source or of all of some providers (None: of any); with all,
+        memories that have none are embedded. How many there were. NOT_FOUND for a source that is not among them."""
         wanted = None if id is None else parse_id(id)
         async with self.database.unstamped(organisation) as session:
-            if id is not None and (wanted is None or await sources.source_by_id(session, wanted) is None):
-                raise MunimentError(Code.NOT_FOUND, "no such source", "sourceId")
-            count = 0 if self.embedder is None else await queue_missing(session, self.embedder, wanted)
+            if id is not None:
+                source = None if wanted is None else await sources.source_by_id(session, wanted)
+                if source is None or not (providers is None or source.provider in providers):
+                    raise source_not_found("sourceId")
+            count = 0 if self.embedder is None else await queue_missing(session, self.embedder, wanted, providers)
         return count if id is not None else count + await self._backfill_memories(organisation)
 
     async def _backfill_memories(self, organisation: UUID) -> int:
@@ -166,12 +165,11 @@ class Reindexer:
             await reindexing.finish(session, task)
 
 
-async def queue_missing(session: Session, embedder: Embedder, source: UUID | None = None) -> int:
-    """Queue the slices that have no embedding of the model and may have one: of a source, or of all; how many."""
+async def queue_missing(
+    session: Session, embedder: Embedder, source: UUID | None = None, providers: Collection[str] | None = None
+) -> int:
+    """Queue the slices that have no embedding of the model and may have one: of a source, or of all of some providers
+    (None: of any); how many."""
     policy = await policies.current(session)
     barred = [] if embedder.in_process else policy.kept_from(embedder.locality)
-    return await embeddings.queue_missing(session, embedder.model, barred, source)
-
-
-def _not_found() -> MunimentError:
-    return MunimentError(Code.NOT_FOUND, "no such source", "id")
+    return await embeddings.queue_missing(session, embedder.model, barred, source, providers)

@@ -38,6 +38,7 @@ _COLUMNS = f"""
 _ONE = text(f"SELECT {_COLUMNS} FROM sources o WHERE {believed_now('o')} AND o.id = :id")
 _MANY = text(
     f"SELECT {_COLUMNS} FROM sources o WHERE {believed_now('o')} AND o.space_id = ANY(CAST(:spaces AS uuid[])) "
+    "AND (CAST(:providers AS text[]) IS NULL OR o.provider = ANY(CAST(:providers AS text[]))) "
     "AND o.id > :after ORDER BY o.id LIMIT :limit"
 )
 
@@ -47,10 +48,19 @@ async def source(session: Session, id: UUID) -> Listed | None:
     return None if row is None else Listed(*row)
 
 
-async def sources(session: Session, spaces: Collection[UUID], after: UUID, limit: int) -> list[Listed]:
-    """Sources of some spaces, by id, which is the order in which they were made."""
+async def sources(
+    session: Session, spaces: Collection[UUID], providers: Collection[str] | None, after: UUID, limit: int
+) -> list[Listed]:
+    """Sources of some spaces, of some providers or (None) of all, by id, which is the order in which they were made."""
     rows = await session.rows(
-        _MANY, {"organisation": session.organisation, "spaces": list(spaces), "after": after, "limit": limit}
+        _MANY,
+        {
+            "organisation": session.organisation,
+            "spaces": list(spaces),
+            "providers": None if providers is None else sorted(providers),
+            "after": after,
+            "limit": limit,
+        },
     )
     return [Listed(*row) for row in rows]
 

@@ -1,6 +1,6 @@
 """The embedding queue and the embeddings that it leads to."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -92,6 +92,7 @@ _QUEUE_MISSING = text(
     SELECT c.organisation_id, c.id FROM chunks c JOIN sources o ON {believed_now("o")} AND o.id = c.source_id
         AND NOT o.classification = ANY(CAST(:barred AS text[]))
     WHERE {believed_now("c")} AND (CAST(:source AS uuid) IS NULL OR c.source_id = CAST(:source AS uuid))
+    AND (CAST(:providers AS text[]) IS NULL OR o.provider = ANY(CAST(:providers AS text[])))
     AND NOT EXISTS (SELECT FROM embeddings e WHERE {tenant("e")} AND e.live = (c.valid_to IS NULL)
         AND e.chunk_id = c.id AND e.model = :model)
     ORDER BY c.valid_to IS NOT NULL, c.id
@@ -147,12 +148,24 @@ async def depth(session: Session, source: UUID | None = None) -> int:
     return int(await session.value(_DEPTH, {"organisation": session.organisation, "source": source}))
 
 
-async def queue_missing(session: Session, model: str, barred: Sequence[str], source: UUID | None = None) -> int:
-    """Queue the chunks without an embedding of the model, of one source or of any, but for those of barred classes;
-    how many. Those that hold now come first."""
+async def queue_missing(
+    session: Session,
+    model: str,
+    barred: Sequence[str],
+    source: UUID | None = None,
+    providers: Collection[str] | None = None,
+) -> int:
+    """Queue the chunks without an embedding of the model, of one source or of any, of some providers or (None) of any,
+    but for those of barred classes; how many. Those that hold now come first."""
     return await session.run(
         _QUEUE_MISSING,
-        {"organisation": session.organisation, "model": model, "barred": list(barred), "source": source},
+        {
+            "organisation": session.organisation,
+            "model": model,
+            "barred": list(barred),
+            "source": source,
+            "providers": None if providers is None else sorted(providers),
+        },
     )
 
 

@@ -1,6 +1,6 @@
 """What detectors found, by source and detector, and how far indexes follow today's policy: numbers, never texts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -51,7 +51,8 @@ _SOURCES = text(
             WHERE {believed_now("c")} AND c.source_id = o.id AND c.findings IS NOT NULL GROUP BY 1) n) AS counts,
         (SELECT count(*) FROM chunks c WHERE {believed_now("c")} AND c.source_id = o.id AND NOT {_INDEXED}) AS stale
     FROM sources o WHERE {believed_now("o")} AND o.id > CAST(:after AS uuid)
-    AND (CAST(:source AS uuid) IS NULL OR o.id = CAST(:source AS uuid)) ORDER BY o.id LIMIT :limit
+    AND (CAST(:source AS uuid) IS NULL OR o.id = CAST(:source AS uuid))
+    AND (CAST(:providers AS text[]) IS NULL OR o.provider = ANY(CAST(:providers AS text[]))) ORDER BY o.id LIMIT :limit
     """
 )
 _SPACES = text(
@@ -80,11 +81,24 @@ def _today(session: Session, policy: Policy) -> dict[str, object]:
 
 
 async def by_source(
-    session: Session, policy: Policy, *, source: UUID | None = None, after: UUID | None = None, limit: int = 1000
+    session: Session,
+    policy: Policy,
+    *,
+    source: UUID | None = None,
+    providers: Collection[str] | None = None,
+    after: UUID | None = None,
+    limit: int = 1000,
 ) -> list[SourceFindings]:
-    """Sources by id, those after one, or a single one."""
+    """Sources by id, those after one, or a single one; of some providers or (None) of any."""
     rows = await session.rows(
-        _SOURCES, {**_today(session, policy), "source": source, "after": after or _BEFORE_ALL, "limit": limit}
+        _SOURCES,
+        {
+            **_today(session, policy),
+            "source": source,
+            "providers": None if providers is None else sorted(providers),
+            "after": after or _BEFORE_ALL,
+            "limit": limit,
+        },
     )
     return [
         SourceFindings(

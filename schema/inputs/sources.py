@@ -23,7 +23,9 @@ class CreateSourceInput:
         description="The space, by key path; the organisation's own when none is named. An unknown one is made where "
         "the caller may write on the nearest space above it.",
     )
-    provider: str | None = strawberry.field(default=None, description="Who keeps it; `api` by default.")
+    provider: str | None = strawberry.field(
+        default=None, description="Who keeps it; `api` by default. `git` and `filesystem` are for who reads places."
+    )
     classification: Classification | None = strawberry.field(
         default=None, description="How freely its texts may be read; INTERNAL by default."
     )

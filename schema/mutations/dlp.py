@@ -72,6 +72,6 @@ class DlpMutations:
     ) -> IndexWork:
         services, principal = info.context.services, info.context.principal
         queued = await services.reindexer.backfill(
-            principal.organisation, None if source_id is None else str(source_id)
+            principal.organisation, None if source_id is None else str(source_id), principal.allowed_providers
         )
         return IndexWork(source_id=source_id, queued=BigInt(queued))

@@ -57,6 +57,7 @@ class DlpQueries:
             after=behind,
             limit=size + 1,
             source=source,
+            providers=principal.allowed_providers,
         )
         return connect(
             FINDINGS,
