@@ -110,7 +110,7 @@ STATEMENTS: Mapping[str, int] = {
     "grantPermissions": 14,
     "revokePermissions": 14,
     "apiKeys": 3,
-    "createApiKey": 11,
+    "createApiKey": 12,
     "revokeApiKey": 10,
     "revokeTokens": 10,
     "dlpPolicy": 7,
