@@ -12,6 +12,7 @@ from app.domain.principal import principal_id
 from app.identity.claims import ClaimNames
 from app.identity.tokens import TokenVerifier
 from app.settings import Settings
+from tests.identity.homes import fresh_keys
 from tests.identity.test_tokens import ORGANISATION, PEM, assert_refused, plain, signed, token
 
 KEYCLOAK = "groups=realm_access.roles"
@@ -127,7 +128,7 @@ def test_addresses_that_they_are_taken_from(value: str) -> None:
 
 
 async def test_a_server_starts_while_its_issuer_is_away(installation: Any, tmp_path: Any) -> None:
-    settings = Settings(home=tmp_path / "home", embedder="none", jwt_jwks="http://127.0.0.1:9/jwks", pool_size=2)
+    settings = Settings(**fresh_keys(tmp_path), embedder="none", jwt_jwks="http://127.0.0.1:9/jwks", pool_size=2)
     async with services(settings, installation) as own:
         assert own.development is None
         with pytest.raises(MunimentError) as failed:

@@ -15,6 +15,7 @@ from app.identity.tokens import TokenVerifier
 from app.identity.verification_key import VerificationKeyError
 from app.settings import Settings
 from schema.asgi import create_app
+from tests.identity.homes import fresh_keys
 from tests.identity.test_tokens import claims, encoded, plain
 from tests.schema.conftest import Api, connect
 
@@ -114,7 +115,7 @@ async def test_the_key_of_the_settings_replaces_the_development_key(
     path = tmp_path / "token.key"
     path.write_bytes(public(PRIVATE[algorithm]))
     settings = Settings(
-        home=tmp_path / "home",
+        **fresh_keys(tmp_path),
         embedder="none",
         jwt_key=path,
         jwt_algorithm=algorithm,  # type: ignore[arg-type]
@@ -136,7 +137,7 @@ async def test_the_key_of_the_settings_replaces_the_development_key(
 async def test_a_weak_secret_stops_the_start(installation: Any, tmp_path: Path) -> None:
     path = tmp_path / "token.key"
     path.write_bytes(b"changeme")
-    settings = Settings(home=tmp_path / "home", embedder="none", jwt_key=path, jwt_algorithm="HS256")
+    settings = Settings(**fresh_keys(tmp_path), embedder="none", jwt_key=path, jwt_algorithm="HS256")
     with pytest.raises(VerificationKeyError, match="shorter than 32 bytes"):
         async with services(settings, installation):
             raise AssertionError("it must not start")

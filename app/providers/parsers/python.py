@@ -1,6 +1,7 @@
 """Python source: cut at imports, functions, classes and methods."""
 
 import ast
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -8,6 +9,10 @@ from app.providers.parsers.blocks import Block, Parsed, fill_gaps, line_starts
 from app.providers.parsers.plain import parse_plain
 
 MIME = "text/x-python"
+
+#: The depth of a tree that is being built is counted once an interpreter (python/cpython, issue 106905): two threads at
+#: it would end each other with a SystemError. What warnings are shown is the interpreter's, too.
+_PARSING = threading.Lock()
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -55,7 +60,7 @@ def parse_python(text: str) -> Parsed:
     Comments and blank lines before a statement belong to it.
     """
     try:
-        with warnings.catch_warnings():
+        with _PARSING, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,11 @@ def test_this_repository_is_read() -> None:
         parsed = parse_python(path.read_text())
         assert parsed.problems == ()
         assert_whole(parsed)
+
+
+def test_many_threads_read_at_once() -> None:
+    paths = sorted((Path(__file__).parents[3] / "app").rglob("*.py"))[:60]
+    texts = [path.read_text() for path in paths] * 3
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(parse_python, texts))
+    assert [parsed.problems for parsed in found] == [()] * len(texts)
