@@ -1,8 +1,10 @@
 """What a detector finds in a text, and how findings that overlap become one."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 
 #: Raised by one whenever what is found in the same text may become another: texts scanned before are scanned anew.
 DETECTORS_VERSION = 2
@@ -46,10 +48,13 @@ def merged(found: Iterable[Finding]) -> Findings:
 
 
 def within(found: Findings, start: int, end: int) -> Findings:
-    """The parts of findings that lie in [start, end), counted from `start`."""
+    """The parts of findings that lie in [start, end), counted from `start`. `found` is in order and apart, as `merged`
+    gives it: only those there are looked at."""
+    first = bisect_right(found, start, key=attrgetter("end"))
+    last = bisect_left(found, end, first, key=attrgetter("start"))
     return tuple(
         Finding(max(item.start, start) - start, min(item.end, end) - start, item.detector)
-        for item in found
+        for item in found[first:last]
         if max(item.start, start) < min(item.end, end)
     )
 

@@ -3,36 +3,36 @@
 import builtins
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import tree_sitter_python
 from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter import Node
 
 from app.domain.code import CodeFacts, Definition, Import, Reference
 from app.providers.code_graph.base import Language
 from app.providers.code_graph.offsets import Offsets
+from app.providers.code_graph.parsing import syntax_tree
 from app.providers.code_graph.python_scopes import BUILTIN, Binding, Scope, Types, Variable, text_of
 
 NAME = "python"
 
 _GRAMMAR = Grammar(tree_sitter_python.language())
-_QUERY = Query(
-    _GRAMMAR,
-    """
-    (function_definition) @definition
-    (class_definition) @definition
-    (lambda) @lambda
-    (call) @call
-    (import_statement) @import
-    (import_from_statement) @import
-    (assignment left: (_)) @assignment
-    (named_expression) @walrus
-    (for_statement left: (_) @target)
-    (for_in_clause left: (_) @target)
-    (as_pattern) @as
-    """,
-)
+#: What is taken note of, as what. For those of a loop, what it binds.
+_NOTED = {
+    "function_definition": "definition",
+    "class_definition": "definition",
+    "lambda": "lambda",
+    "call": "call",
+    "import_statement": "import",
+    "import_from_statement": "import",
+    "assignment": "assignment",
+    "named_expression": "walrus",
+    "for_statement": "target",
+    "for_in_clause": "target",
+    "as_pattern": "as",
+}
 
 #: Of a file with more than this, only the first are kept.
 MAX_REFERENCES = 20_000
@@ -60,7 +60,7 @@ def is_test_file(name: str) -> bool:
 
 
 class _Module:
-    """One pass over what the query found builds the scopes, a second resolves the calls."""
+    """One pass over what is taken note of builds the scopes, a second resolves the calls."""
 
     def __init__(self, data: bytes, offsets: Offsets) -> None:
         self._offsets = offsets
@@ -69,10 +69,9 @@ class _Module:
         self._calls: list[tuple[Node, Scope]] = []
         self._module = Scope("", "module", None, None)
         self._types = Types(self._module)
-        # A parser is not shared: the work of several files runs in several threads.
-        self._tree = Parser(_GRAMMAR).parse(data)
-        found = QueryCursor(_QUERY).captures(self._tree.root_node)
-        nodes = [(node.start_byte, -node.end_byte, kind, node) for kind, group in found.items() for node in group]
+        # Held as long as its nodes are.
+        self._tree = syntax_tree(_GRAMMAR, data)
+        nodes = [(node.start_byte, -node.end_byte, kind, node) for kind, node in _noted(self._tree.root_node)]
         nodes.sort(key=lambda item: item[:3])
         open_scopes: list[tuple[int, int, Scope]] = [(0, len(data) + 1, self._module)]
         for start, minus_end, kind, node in nodes:
@@ -253,6 +252,19 @@ class _Module:
 
     def _made(self, name: str, qualifier: str | None, target: str | None, node: Node, scope: Scope) -> Reference | None:
         return Reference(name, qualifier, target, scope.definition, self._offsets.at(node.start_byte)) if name else None
+
+
+def _noted(root: Node) -> Iterator[tuple[str, Node]]:
+    """Walked here and not asked of the grammar's library: its queries are quadratic in brackets that nothing closes."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        kind = _NOTED.get(node.type)
+        if kind == "target":
+            yield from ((kind, item) for item in node.children_by_field_name("left"))
+        elif kind is not None:
+            yield kind, node
+        waiting += node.named_children
 
 
 def _first_is(name: str, decorators: bytes) -> str | None:

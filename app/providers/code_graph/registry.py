@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from app.domain.code import CodeFacts
 from app.providers.code_graph import go, java, javascript, python, rust
 from app.providers.code_graph.base import Language
+from app.providers.code_graph.parsing import Tangled
 
 _LANGUAGES = (python.LANGUAGE, go.LANGUAGE, java.LANGUAGE, rust.LANGUAGE, *javascript.LANGUAGES)
 _BY_SUFFIX = {suffix: language for language in _LANGUAGES for suffix in language.suffixes}
@@ -29,8 +30,11 @@ def is_test_file(name: str) -> bool:
 
 
 def extract(name: str, text: str) -> CodeFacts | None:
-    """The facts of a file; None where its language is not read, or it is too long."""
+    """The facts of a file; None where its language is not read, or it is too long; none where nobody wrote it."""
     language = language_of(name)
     if language is None or len(text) > MAX_CHARACTERS:
         return None
-    return language.extract(text)
+    try:
+        return language.extract(text)
+    except Tangled:
+        return CodeFacts(language.name, (), (), ())

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tree_sitter import Language as Grammar
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
 from app.domain.code import CodeFacts, Definition, Import, Reference
 from app.providers.code_graph.offsets import Offsets
+from app.providers.code_graph.parsing import syntax_tree
 
 #: Of a file with more than this, only the first are kept.
 MAX_REFERENCES = 20_000
@@ -148,8 +149,7 @@ class Walk:
         self._calls: list[tuple[Node, Node, Scope]] = []
         self._classes: dict[str, Scope] = {}
         self._functions: dict[str, Scope] = {}
-        # A parser is not shared: the work of several files runs in several threads.
-        tree = Parser(grammar).parse(data)
+        tree = syntax_tree(grammar, data)
         waiting: list[tuple[Node, Scope]] = [(tree.root_node, self.file)]
         while waiting:
             node, scope = waiting.pop()
