@@ -1,19 +1,23 @@
 """The history of any fact: every rectangle of valid and system time that was ever believed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from app.domain.dlp.policy import Action
+from app.domain.dlp.scanning import Scanner
 from app.domain.document import DocumentFacts
 from app.domain.errors import Code, MunimentError
 from app.domain.memory import MemoryFacts
 from app.domain.principal import Permission, Principal, parse_id
 from app.domain.temporal import Period
 from app.identity.spaces import NOWHERE, permitted
+from app.providers.redaction.scanner import SCANNER
 from app.storage import facts as stored
+from app.storage import policies
 from app.storage.documents import VERSIONS as DOCUMENTS
 from app.storage.engine import Database, Session
 from app.storage.grants import GRANTS
@@ -49,6 +53,7 @@ async def history(
     known_at: datetime | None = None,
     after: int = 0,
     limit: int = 100,
+    scanner: Scanner = SCANNER,
 ) -> list[Rectangle]:
     """By system time, then valid time. With `known_at` only what was believed then, in valid order.
 
@@ -62,7 +67,19 @@ async def history(
         await permitted(session, principal, needed, space_id=space, missing=_not_found())
         if fact is None or found is None or not principal.admits(found.provider):
             raise _not_found()
-        return await _versions(session, Kind(found.kind), fact, known_at, after, limit)
+        kind = Kind(found.kind)
+        versions = await _versions(session, kind, fact, known_at, after, limit)
+        if kind is not Kind.DOCUMENT:
+            return versions
+        # As in a listing: what is said of a document passes today's policy, which is asked for where it matters.
+        shown = [replace(version, value=scanner.redacted_json(version.value)) for version in versions]
+        if shown == versions or await _given_as_it_is(session, found.classification):
+            return versions
+        return shown
+
+
+async def _given_as_it_is(session: Session, classification: str | None) -> bool:
+    return (await policies.current(session)).action(classification or "") is Action.ALLOW
 
 
 async def _versions(

@@ -1,13 +1,17 @@
 """What a source holds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from app.domain.dlp.policy import Action
+from app.domain.dlp.scanning import Scanner
 from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission, Principal, parse_id
 from app.identity.spaces import NOWHERE, permitted
-from app.storage import reading, sources
+from app.providers.redaction.scanner import SCANNER
+from app.storage import policies, reading, sources
 from app.storage.engine import Database
 from app.storage.reading import Entry
 
@@ -21,8 +25,10 @@ async def list_documents(
     *,
     after: UUID,
     limit: int,
+    scanner: Scanner = SCANNER,
 ) -> Sequence[Entry]:
-    """The documents that were believed to hold then, by id. NOT_FOUND for a source that is not there for this
+    """The documents that were believed to hold then, by id; what is said of them is masked unless today's policy gives
+    the class of the source as it is. NOT_FOUND for a source that is not there for this
     caller, also when it was removed since."""
     id = parse_id(source_id)
     missing = MunimentError(Code.NOT_FOUND, "no such source", "sourceId")
@@ -32,6 +38,21 @@ async def list_documents(
         await permitted(session, principal, Permission.READ, space_id=space, missing=missing)
         if source is None or not principal.admits(source.provider):
             raise missing
-        return await reading.entries(
+        found = await reading.entries(
             session, source.id, *await reading.point(session, as_of, known_at), after=after, limit=limit
         )
+        shown = [_masked(entry, scanner) for entry in found]
+        # The policy is another round trip: it is asked for only where it has something to say.
+        if shown == found or (await policies.current(session)).action(source.classification) is Action.ALLOW:
+            return found
+        return shown
+
+
+def _masked(entry: Entry, scanner: Scanner) -> Entry:
+    return replace(
+        entry,
+        external_id=scanner.redacted(entry.external_id),
+        title=scanner.redacted(entry.title),
+        url=None if entry.url is None else scanner.redacted(entry.url),
+        tags=[scanner.redacted(tag) for tag in entry.tags],
+    )

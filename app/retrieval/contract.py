@@ -9,17 +9,20 @@ from app.retrieval.answer import Delivered, SourceSummary
 from app.retrieval.authorise import Authorised
 from app.retrieval.gather import Gathered
 from app.retrieval.recall import Recalled
+from app.retrieval.redact import shown_source
 from app.storage.passages import Passage
 
 
 def deliver(selection: Selection, texts: Mapping[UUID, Passage], authorised: Authorised) -> tuple[Delivered, ...]:
     """The kept passages in order, numbered from 1 as their citations are."""
+    contributing = {item.source_id for item in selection.kept}
+    sources = {id: shown_source(authorised.sources[id], authorised) for id in contributing}
     return tuple(
         Delivered(
             index=number,
             candidate=item,
             passage=texts[item.id],
-            source=authorised.sources[item.source_id],
+            source=sources[item.source_id],
             space=authorised.spaces[item.space_id],
             content_sha256=item.text_sha256.hex(),
         )

@@ -236,16 +236,18 @@ def redact_memories(
     """What may be given, their texts as they may be given, and what may not be."""
     action, shown, given, barred = authorised.policy.action(OWN_WORDS.value), dict(texts), [], []
     for item in kept:
-        text = texts[item.id].text
-        hidden = text if action is Action.ALLOW else authorised.scanner.redacted(text)
-        if hidden == text:
+        text, tags = texts[item.id].text, texts[item.id].tags
+        hidden, shown_tags = text, tags
+        if action is not Action.ALLOW:
+            hidden, shown_tags = authorised.scanner.redacted(text), [authorised.scanner.redacted(tag) for tag in tags]
+        if hidden == text and shown_tags == tags:
             given.append(item)
         elif action is not Action.REDACT:
             barred.append(item)
         else:
             sha256 = hashlib.sha256(hidden.encode()).digest()
             given.append(replace(item, hit=replace(item.hit, text_sha256=sha256, tokens=count(hidden))))
-            shown[item.id] = replace(texts[item.id], text=hidden)
+            shown[item.id] = replace(texts[item.id], text=hidden, tags=shown_tags)
     return given, shown, barred
 
 

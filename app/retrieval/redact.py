@@ -2,7 +2,7 @@
 
 Today's policy counts, whatever moment is asked about. A passage was scanned when it was indexed, as part of its whole
 document, and is not scanned again unless detectors have changed since; what is said about it (title, headings, names)
-comes again and again, and its findings are remembered.
+comes again and again, and its findings are remembered. What is said about a source bars nothing of it, but is masked.
 """
 
 import hashlib
@@ -71,7 +71,15 @@ def _shown(passage: Passage, source: Source, authorised: Authorised, count: Call
 
 def _about(passage: Passage, scanner: Scanner) -> Passage | None:
     """With what is said about it masked; None where nothing is found in that."""
-    said = (passage.title, *passage.heading_path, passage.external_id, passage.url, passage.sheet, passage.table_name)
+    said = (
+        passage.title,
+        *passage.heading_path,
+        passage.external_id,
+        passage.url,
+        passage.sheet,
+        passage.table_name,
+        *passage.tags,
+    )
     if not any(scanner.scan(part) for part in said if part):
         return None
     return replace(
@@ -82,11 +90,23 @@ def _about(passage: Passage, scanner: Scanner) -> Passage | None:
         url=_masked(passage.url, scanner),
         sheet=_masked(passage.sheet, scanner),
         table_name=_masked(passage.table_name, scanner),
+        tags=[scanner.redacted(tag) for tag in passage.tags],
     )
 
 
 def _masked(text: str | None, scanner: Scanner) -> str | None:
     return None if text is None else scanner.redacted(text)
+
+
+def shown_source(source: Source, authorised: Authorised) -> Source:
+    """The source with its name and the strings of its access policy as they may be given."""
+    if authorised.policy.action(source.classification) is Action.ALLOW:
+        return source
+    scanner = authorised.scanner
+    name, policy = scanner.redacted(source.name), scanner.redacted_json(source.access_policy)
+    if name == source.name and policy is source.access_policy:
+        return source
+    return replace(source, name=name, access_policy=policy)
 
 
 def outgoing(passage: Passage, scanner: Scanner) -> Redacted:

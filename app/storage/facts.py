@@ -217,23 +217,26 @@ class Family(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What kind of fact an id names, and the space and the provider that decide who may read it."""
+    """What kind of fact an id names, and the space and the provider that decide who may read it; for a document, the
+    class of its source."""
 
     kind: str
     space_id: UUID
     provider: str | None
+    classification: str | None = None
 
 
 _FIND = text(
     f"""
-    SELECT 'document' AS kind, o.space_id, o.provider FROM documents d
+    SELECT 'document' AS kind, o.space_id, o.provider, o.classification FROM documents d
     JOIN sources o ON {believed_now("o")} AND o.id = d.source_id
     WHERE {tenant("d")} AND d.id = :fact
-    UNION ALL SELECT 'memory', m.space_id, NULL FROM memories m WHERE {tenant("m")} AND m.id = :fact
-    UNION ALL SELECT 'membership', g.space_id, NULL FROM memberships s
+    UNION ALL SELECT 'memory', m.space_id, NULL, NULL FROM memories m WHERE {tenant("m")} AND m.id = :fact
+    UNION ALL SELECT 'membership', g.space_id, NULL, NULL FROM memberships s
     JOIN groups g ON {tenant("g")} AND g.id = s.group_id
     WHERE {tenant("s")} AND s.membership_id = :fact
-    UNION ALL SELECT 'grant', r.space_id, NULL FROM grants r WHERE {tenant("r")} AND r.grant_id = :fact LIMIT 1
+    UNION ALL SELECT 'grant', r.space_id, NULL, NULL FROM grants r
+    WHERE {tenant("r")} AND r.grant_id = :fact LIMIT 1
     """
 )
 
@@ -241,4 +244,4 @@ _FIND = text(
 async def find_fact(session: Session, fact: UUID) -> Found | None:
     """None for an id that names no fact, or one whose source is gone."""
     row = await session.row(_FIND, {"organisation": session.organisation, "fact": fact})
-    return None if row is None else Found(row.kind, row.space_id, row.provider)
+    return None if row is None else Found(row.kind, row.space_id, row.provider, row.classification)

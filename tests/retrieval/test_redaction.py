@@ -1,6 +1,7 @@
 """What is given passes today's policy: masked where it stands, left out with its reason, recorded as it was given."""
 
 import hashlib
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,8 @@ from app.domain.replay import Drift, ReplayVerdict
 from app.domain.selection import Reason
 from app.domain.temporal import Period, Portion
 from app.evidence.replay import replay
+from app.history.rectangles import history
+from app.ingestion.listing import list_documents
 from app.ingestion.policy import read_findings, read_policy, set_policy
 from app.ingestion.reconcile import cut_of
 from app.ingestion.store import Moved, Wanted, write_batch
@@ -49,6 +52,12 @@ async def desk(world):
 
 def given(answer):
     return {item.passage.external_id: item for item in answer.passages}
+
+
+async def listed(world, source):
+    return await list_documents(
+        world.parts.database, world.principal, str(source.id), None, None, after=UUID(int=0), limit=10
+    )
 
 
 def left_out(answer):
@@ -121,6 +130,52 @@ async def test_names_and_headings_are_masked_too(world):
     assert not [part for part in shown if "jane@" in part]
 
 
+async def test_tags_are_masked_and_drop_as_the_text_does(world):
+    await world.write("a.md", ("Refunds are due.", None, None), tags=("of jane@example.org", "desk"))
+    await world.settle()
+    (found,) = (await world.ask("refunds")).passages
+    assert found.passage.tags == ["of [EMAIL*********]", "desk"]
+    (found,) = (await world.ask("refunds", tags=("of jane@example.org",))).passages
+    assert found.passage.tags == ["of [EMAIL*********]", "desk"]
+    (entry,) = await listed(world, world.source)
+    assert entry.tags == ["of [EMAIL*********]", "desk"]
+    await under(world, Action.DROP)
+    answer = await world.ask("refunds")
+    assert answer.passages == ()
+    assert left_out(answer)[Reason.DLP_BLOCKED, "redact"] == 1
+    await under(world, Action.ALLOW)
+    (found,) = (await world.ask("refunds")).passages
+    assert found.passage.tags == ["of jane@example.org", "desk"]
+
+
+async def test_what_is_said_of_a_source_is_masked_and_bars_nothing(world):
+    source = await world.add_source("desk of jane@example.org")
+    await world.write("a.md", ("Refunds are due.", None, None), source=source)
+    await world.settle()
+    for action, name in (
+        (Action.REDACT, "desk of [EMAIL*********]"),
+        (Action.DROP, "desk of [EMAIL*********]"),
+        (Action.ALLOW, "desk of jane@example.org"),
+    ):
+        await under(world, action)
+        answer = await world.ask("refunds")
+        assert [item.source.name for item in answer.sources] == [name]
+        assert [item.source.name for item in answer.passages] == [name]
+
+
+async def test_a_listing_and_a_history_say_of_a_document_what_an_answer_says(world):
+    await world.write("jane@example.org.txt", ("# Of jane@example.org\n\nRefunds.\n", None, None), tags=("jane@x.org",))
+    (entry,) = await listed(world, world.source)
+    (version,) = await history(world.parts.database, world.principal, str(entry.document_id))
+    assert "jane" not in f"{entry} {version}"
+    assert (entry.tags, version.value["tags"]) == (["[EMAIL***]"], ["[EMAIL***]"])
+    await under(world, Action.ALLOW)
+    (entry,) = await listed(world, world.source)
+    (version,) = await history(world.parts.database, world.principal, str(entry.document_id))
+    assert (entry.external_id, version.value["externalId"]) == ("jane@example.org.txt", "jane@example.org.txt")
+    assert (entry.tags, version.value["tags"]) == (["jane@x.org"], ["jane@x.org"])
+
+
 async def test_a_private_key_that_is_cut_in_two_is_masked_in_both(world):
     body = "\n".join("MIIEowIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH" for _ in range(60))
     key = f"# Key\n\nBefore.\n\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n\nAfter.\n"
@@ -163,14 +218,14 @@ async def test_memories_are_masked_as_what_is_internal(world):
     await world.parts.memory.remember(
         world.principal,
         Named(space_key="project"),
-        Changes(text="Ask jane@example.org."),
+        Changes(text="Ask jane@example.org.", tags=("jane@example.org",)),
         since=None,
         until=None,
         from_now=True,
     )
     answer = await world.ask(None)
     (memory,) = answer.memories
-    assert memory.text.text == "Ask [EMAIL*********]."
+    assert (memory.text.text, memory.text.tags) == ("Ask [EMAIL*********].", ["[EMAIL*********]"])
     assert memory.candidate.hit.text_sha256 == hashlib.sha256(b"Ask [EMAIL*********].").digest()
     assert answer.tokens_total == world.parts.retriever.tokens.count("Ask [EMAIL*********].")
     await under(world, Action.DROP, Classification.INTERNAL)

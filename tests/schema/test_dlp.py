@@ -25,11 +25,11 @@ async def test_the_policy_is_set_read_and_reset(api):
     }  # fmt: skip
     wanted = [{"classification": "INTERNAL", "action": "BLOCK_SOURCE"}]
     made = (await api.data(SET, {"c": wanted}))["setDlpPolicy"]
-    assert made["version"] == "1/1"
+    assert made["version"] == "1/2"
     assert by_class(made) == {**by_class(default), "INTERNAL": "BLOCK_SOURCE"}
     reset = (await api.data(SET, {"c": [], "e": made["systemFrom"]}))["setDlpPolicy"]
-    assert (reset["version"], by_class(reset)) == ("2/1", by_class(default))
-    assert (await api.data(GET, {"at": made["knownAt"]}))["dlpPolicy"]["version"] == "1/1"
+    assert (reset["version"], by_class(reset)) == ("2/2", by_class(default))
+    assert (await api.data(GET, {"at": made["knownAt"]}))["dlpPolicy"]["version"] == "1/2"
     refused = await api.ask(SET, {"c": wanted, "e": made["systemFrom"]})
     assert refused["errors"][0]["extensions"]["code"] == "CONFLICT"
     twice = await api.ask(SET, {"c": wanted * 2})

@@ -1,9 +1,10 @@
 """A scan: all detectors over one text. What may leave for another host is made here and nowhere else."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NewType
+from typing import Any, NewType
 
 from app.domain.dlp.accounts import cards, ibans
 from app.domain.dlp.addresses import emails, ipv4, ipv6
@@ -20,6 +21,8 @@ Redacted = NewType("Redacted", str)
 
 #: Short texts whose findings are remembered: titles, headings, names of files come again and again.
 REMEMBERED, SHORT = 16_384, 300
+#: How deep a JSON value is looked at.
+LEVELS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,29 @@ class Scanner:
     def redacted_part(self, part: Part) -> Redacted:
         """The same of a part of a longer text."""
         return Redacted(masked(part.text, self.scan_part(part)))
+
+    def redacted_json(self, value: Any, levels: int = LEVELS) -> Any:
+        """A JSON value without what is found in its strings and keys; the value itself where nothing is. Keys that
+        become the same are told apart by stars. What is nested deeper than `levels` becomes null."""
+        match value:
+            case str():
+                return masked(value, found) if (found := self.scan(value)) else value
+            case Mapping() | list() if levels == 0:
+                return None
+            case Mapping():
+                shown: dict[str, Any] = {}
+                for key, item in value.items():
+                    hidden: str = self.redacted(key)
+                    while hidden != key and (hidden in shown or hidden in value):
+                        hidden += "*"
+                    shown[hidden] = self.redacted_json(item, levels - 1)
+                same = all(key in shown and shown[key] is item for key, item in value.items())
+                return value if same else shown
+            case list():
+                items = [self.redacted_json(item, levels - 1) for item in value]
+                return value if all(map(operator.is_, items, value)) else items
+            case _:
+                return value
 
     def scan_part(self, part: Part) -> Findings:
         """What was found in it together with what stood around it; and what is found now, where that was by other

@@ -184,6 +184,20 @@ def test_a_part_keeps_what_was_found_around_it_and_a_stale_tag_is_scanned_anew()
     assert SCANNER.redacted_part(Part("abcd x@y.org", known, "0/masked")) == "**** [EMAIL]"
 
 
+def test_the_strings_and_keys_of_a_json_value_are_masked():
+    clean = {"mode": "space", "readers": ["staff", 3, None, {"deep": True}]}
+    assert SCANNER.redacted_json(clean) is clean
+    assert SCANNER.redacted_json({"a@b.example": 1, "c@d.example": ["x e@f.example", 2], "mode": "space"}) == {
+        "[EMAIL****]": 1,
+        "[EMAIL****]*": ["x [EMAIL****]", 2],
+        "mode": "space",
+    }
+    nested: list = ["a@b.example"]
+    for _ in range(2_000):
+        nested = [nested]
+    assert "a@b" not in str(SCANNER.redacted_json(nested))
+
+
 def test_a_detector_that_breaks_stops_everything_and_tells_no_text():
     def broken(text):
         raise ValueError(text.folded)
