@@ -1,6 +1,5 @@
 """Correcting and retracting documents by hand: the same plan and the same write as when a source is read."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from app.domain.temporal import ALWAYS, Period, Retract, Timeline, applied, clip
 from app.identity.once import Outcome, check_client_key, done, once
 from app.identity.spaces import NOWHERE, permitted
 from app.ingestion.prepare import Content, Preparer
+from app.ingestion.preparing import go_on, in_thread
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
 from app.providers.parsers.registry import clean, parse_text
@@ -67,8 +67,14 @@ class Editor:
             if not any(portion.period.overlaps(period) for portion in before):
                 raise MunimentError(Code.CONFLICT, "nothing is believed in that period that could be corrected")
             after, contents = before, {}
+            # The text is read as its name says, and is the same for every portion of one name.
+            made: dict[str, Content] = {}
             for portion in before:
-                content = self._content(portion.value.external_id, text, title, source, masks)
+                go_on()
+                name = portion.value.external_id
+                content = made.get(name)
+                if content is None:
+                    content = made[name] = self._content(name, text, title, source, masks)
                 facts = replace(
                     portion.value,
                     content_sha256=content.sha256,
@@ -140,7 +146,7 @@ class Editor:
                     )
                 masks = await policies.masks(session, source.id)
             before = tuple(row.portion for row in known.versions)
-            after, contents = await asyncio.to_thread(edit, before, source, masks)
+            after, contents = await in_thread(edit, before, source, masks)
             if not contents_needed(before, after) <= contents.keys():
                 raise gone_wrong()
             wanted = [Wanted(place.external_key, after, continues=before)]

@@ -1,6 +1,5 @@
 """Documents that a client hands over in a call: many at once, the same ones again without effect."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from app.identity.once import Outcome, check_client_key, done, once
 from app.ingestion.catalogue import permitted_source, source_not_found
 from app.ingestion.frequencies import refresh_frequencies
 from app.ingestion.prepare import Content, Preparer
+from app.ingestion.preparing import go_on, in_thread
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.runner import MAX_KEY_BYTES
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, write_in
@@ -118,7 +118,7 @@ class Intake:
                 now, _known = await reading.point(session, None, None)
                 masks = await policies.masks(session, source.id)
             work = _Work(self.preparer, source, believed, now, masks)
-            await asyncio.to_thread(work.prepare, offered)
+            await in_thread(work.prepare, offered)
             try:
                 made = await self._write(principal, source, work, offered, call, client_key)
             except Moved:
@@ -180,6 +180,7 @@ class _Work:
 
     def prepare(self, offered: Sequence[Offered]) -> None:
         for number, item in enumerate(offered):
+            go_on()
             period = Period(self._now if item.from_now else item.valid_from, item.valid_to)
             try:
                 content = self._content(item)

@@ -16,6 +16,7 @@ from app.domain.dlp.scanning import Scanner
 from app.domain.document import Place, SliceFacts, slice_identity
 from app.domain.lexical import Analyser
 from app.ingestion.chunking import chunk
+from app.ingestion.preparing import go_on
 from app.providers.code_graph.registry import extract
 from app.providers.parsers.blocks import Parsed
 from app.providers.redaction.scanner import SCANNER
@@ -69,6 +70,7 @@ class Preparer:
         seen: Counter[tuple[Place, bytes]] = Counter()
         facts: list[SliceFacts] = []
         for item, count in zip(slices, tokens, strict=True):
+            go_on()
             place = item.place
             text_sha256 = hashlib.sha256(item.text.encode()).digest()
             identity = slice_identity(title, place, text_sha256, seen[place, text_sha256])

@@ -17,6 +17,7 @@ from app.domain.dlp.policy import OWN_WORDS, tag
 from app.domain.principal import Permission, Principal, parse_id
 from app.ingestion.catalogue import permitted_source, source_not_found
 from app.ingestion.prepare import Preparer
+from app.ingestion.preparing import go_on, in_thread
 from app.providers.embedder.base import Embedder
 from app.providers.ids import new_id
 from app.storage import embeddings, memories, policies, reindexing, sources
@@ -129,7 +130,7 @@ class Reindexer:
                 texts = await reindexing.contents(read, list({item.content_sha256 for item in slices}))
             if not slices:
                 return 0
-            items = await asyncio.to_thread(self._anew, source, slices, texts, masks)
+            items = await in_thread(self._anew, source, slices, texts, masks)
             async with self.database.write(organisation) as session:
                 if await policies.masks(session, source.id) == masks:
                     return await reindexing.replace(session, items, embed=self.embedder is not None)
@@ -141,6 +142,7 @@ class Reindexer:
         analyser = self.preparer.analyser(source.language)
         items = []
         for item in slices:
+            go_on()
             findings = self.preparer.scanner.scan_slice(item.text, found[item.content_sha256], item.start, item.end)
             words = self.preparer.words(item.title, item.heading_path, item.text, findings, masks=masks)
             weights = lexical.document_weights(analyser.lexemes(words))

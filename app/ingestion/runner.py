@@ -18,6 +18,7 @@ from app.domain.errors import MunimentError
 from app.domain.memory import TransformType
 from app.domain.temporal import Period, Portion, Timeline, assert_fact, at, clip, coalesce, retract, update_fact
 from app.ingestion.prepare import Content, Preparer
+from app.ingestion.preparing import go_on, in_thread
 from app.ingestion.reconcile import Cut, contents_needed, cut_of
 from app.ingestion.report import Report
 from app.ingestion.store import ATTEMPTS, Moved, Wanted, gone_wrong, unchanged, write_batch
@@ -106,7 +107,7 @@ class Ingestion:
             believed = await documents.believed(session, self.source.id, keys)
             masks = await policies.masks(session, self.source.id)
         work = _Work(self.preparer, self.source.language, self.tags, report, masks)
-        return await asyncio.to_thread(work.prepare, drafts, believed)
+        return await in_thread(work.prepare, drafts, believed)
 
     async def _write(self, drafts: Sequence[Draft], prepared: Prepared, report: Report) -> None:
         for _ in range(ATTEMPTS):
@@ -141,6 +142,7 @@ class _Work:
         wanted: list[Wanted] = []
         contents: dict[Cut, Content] = {}
         for draft in drafts:
+            go_on()
             known = believed.get(draft.external_key)
             before = () if known is None else tuple(row.portion for row in known.versions)
             item = Wanted(draft.external_key, self._timeline(draft, before), continues=before)

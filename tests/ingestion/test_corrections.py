@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.domain.temporal import Period
+from app.ingestion.prepare import Preparer
 from tests.ingestion.audit import TICK
 from tests.ingestion.test_folder_source import CHANGED, GUIDE, LATER, WRITTEN, folder, put
 from tests.ingestion.test_git_source import HOUR, at
@@ -93,3 +94,22 @@ async def test_the_same_bytes_at_another_time_are_not_corrected_with_it(intake, 
     await intake.read(place)
     told = [await texts(intake, source, at(hours)) for hours in range(4)]
     assert told == [CORRECTED, GUIDE, CHANGED, GUIDE]
+
+
+async def test_a_text_is_prepared_once_however_many_portions_it_corrects(intake, folder, monkeypatch):
+    await intake.read(folder)
+    source = await intake.source(folder)
+    for hours in range(1, 5):
+        start = WRITTEN + timedelta(hours=hours)
+        await correct(intake, source, f"{GUIDE}\n{hours}\n", Period(start, start + timedelta(minutes=1)))
+    prepare, names = Preparer.content, []
+
+    def counted(self, name, *rest):
+        names.append(name)
+        return prepare(self, name, *rest)
+
+    monkeypatch.setattr(Preparer, "content", counted)
+    await correct(intake, source, CORRECTED)
+    assert names == ["guide.md"]
+    assert await texts(intake, source, WRITTEN + timedelta(hours=2)) == CORRECTED
+    assert await texts(intake, source, LATER) == CORRECTED
