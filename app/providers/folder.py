@@ -71,7 +71,7 @@ def walk(
     shown as \\xNN. Raises BAD_USER_INPUT where `folder` is no folder.
     """
     if not folder.is_dir():
-        raise bad_input(f"{folder} is not a folder.", "path")
+        raise bad_input("The place is not a folder.", "path")
     of_path = limit if callable(limit) else lambda path: limit
     return _walk(os.fsencode(folder.resolve()), accepts, of_path, skipped)
 

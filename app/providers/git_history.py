@@ -57,7 +57,7 @@ def _open(repo: Path) -> pygit2.Repository:
         # No search upwards: a plain folder inside a repository is not that repository.
         return pygit2.Repository(str(repo), RepositoryOpenFlag.NO_SEARCH)
     except (pygit2.GitError, KeyError, ValueError) as error:
-        raise bad_input(f"{repo} is not a readable git repository.", "path") from error
+        raise bad_input("The place is not a readable git repository.", "path") from error
 
 
 def head(repo: Path) -> str | None:

@@ -53,6 +53,11 @@ def unknown(error: BaseException) -> bool:
     return _sqlstate(error) in _UNKNOWN
 
 
+def orphaned(error: BaseException) -> bool:
+    """Whether what a row belongs to is gone, or went since the snapshot in which it is written."""
+    return _sqlstate(error) in ("23503", "40001")
+
+
 def passing(error: BaseException) -> MunimentError | None:
     """The coded form of a failure that has nothing to do with what was asked for; None for any other."""
     if unreachable(error):

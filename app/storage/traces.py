@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.errors import Code, MunimentError
 from app.storage.engine import Session
-from app.storage.failures import LATER
+from app.storage.failures import LATER, orphaned
 from app.storage.queue import ENQUEUE
 from app.storage.scope import TODAY, believed_now, tenant, valid
 
@@ -28,8 +28,10 @@ async def store(session: Session, attribution: UUID, event: bytes, trace: dict[s
         await session.run(_STORE, {"organisation": session.organisation, "id": attribution, "payload": event, **trace})
         await session.commit()
     except (SQLAlchemyError, OSError) as error:
+        # The one row that a trace belongs to is its subject's.
+        gone = ": the subject was forgotten meanwhile; ask again" if orphaned(error) else ""
         raise MunimentError(
-            Code.ATTRIBUTION_FAILED, "the retrieval could not be recorded", retry_after_ms=LATER
+            Code.ATTRIBUTION_FAILED, f"the retrieval could not be recorded{gone}", retry_after_ms=LATER
         ) from error
 
 

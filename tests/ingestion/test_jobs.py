@@ -14,6 +14,7 @@ from app.domain.errors import Code, MunimentError
 from app.domain.principal import Permission
 from app.ingestion import jobs as module
 from app.ingestion.jobs import Hopeless, JobKind, JobWorker, Progress
+from app.ingestion.sources import Provider, ensure_source
 from app.ingestion.syncing import follow_job, list_jobs, read_job, retry_job, sync_source
 from app.providers.ids import new_id
 from app.storage import catalogue, jobs
@@ -275,6 +276,17 @@ async def test_a_folder_that_is_not_there_is_not_an_empty_one(
     await owner.execute("UPDATE jobs SET due_at = now() WHERE id = $1", job.id)
     await world.parts.jobs.next(world.organisation)
     assert (await read_job(world.parts.database, world.principal, str(job.id))).state == "DONE"
+
+
+async def test_a_place_that_cannot_be_read_is_told_of_without_its_path(world: World, tmp_path: Path) -> None:
+    database = world.parts.database
+    source = await ensure_source(database, world.organisation, world.project, Provider.GIT, name="gitp", kind="docs")
+    async with database.unstamped(world.organisation) as session:
+        await catalogue.note_place(session, source.id, str(tmp_path))
+    job = await sync_source(database, world.principal, str(source.id))
+    await world.parts.jobs.next(world.organisation)
+    found = await read_job(database, world.principal, str(job.id))
+    assert found.error == "The place is not a readable git repository."
 
 
 async def test_who_may_ask_for_it_and_see_it(world: World, tmp_path: Path) -> None:

@@ -179,6 +179,7 @@ async def test_no_answer_when_it_cannot_be_stored(shelf, monkeypatch):
     with pytest.raises(MunimentError) as raised:
         await shelf.ask("refunds")
     assert raised.value.code is Code.ATTRIBUTION_FAILED
+    assert "forgotten" not in raised.value.message
     async with shelf.parts.database.snapshot(shelf.organisation) as session:
         assert await session.value(text("SELECT count(*) FROM attribution_queue")) == 0
 
@@ -227,6 +228,7 @@ async def test_a_retrieval_that_runs_while_its_subject_is_forgotten_leaves_no_tr
     with pytest.raises(MunimentError) as raised:
         await shelf.ask("what does Ann like", subject_id="ann")
     assert raised.value.code is Code.ATTRIBUTION_FAILED
+    assert "forgotten meanwhile" in raised.value.message
     assert await number_of_traces(shelf) == 0
 
 
