@@ -12,6 +12,7 @@ import typer
 from app.assembly.services import Services
 from app.commands.running import Organisation, err, require_known, with_services
 from app.domain.instant import parse_instant
+from app.domain.principal import parse_id
 from app.evidence.report_files import ReportFormat, report
 from app.evidence.reports import Filter
 from app.identity.development import ORGANISATION
@@ -25,7 +26,7 @@ def evidence_(
     target: Annotated[Path | None, typer.Option("--out", help="File to write; standard output by default.")] = None,
     category: Annotated[str | None, typer.Option(help="Only records of this category.")] = None,
     client: Annotated[str | None, typer.Option(help="Only of the program with this verified id.")] = None,
-    space: Annotated[str | None, typer.Option(help="Only those asked in this space, by id.")] = None,
+    space: Annotated[str | None, typer.Option(help="Only those asked in this space, by key path or id.")] = None,
     subject: Annotated[str | None, typer.Option(help="Only those that name this subject, by its own name.")] = None,
     pseudonym: Annotated[str | None, typer.Option(help="The same by its pseudonym.")] = None,
     start: Annotated[str | None, typer.Option("--from", help="Made at this instant or later.")] = None,
@@ -33,10 +34,12 @@ def evidence_(
     organisation: Organisation = ORGANISATION,
 ) -> None:
     """Write the records of evidence that meet a filter, in the order of the chain, as a report."""
+    named_by_id = space is not None and parse_id(space) is not None
     wanted = Filter(
         category=category,
         client_id=client,
-        space_id=space,
+        space_id=space if named_by_id else None,
+        space_key=None if named_by_id else space,
         subject_id=subject,
         subject_pseudonym=pseudonym,
         start=None if start is None else parse_instant(start, "from"),

@@ -12,7 +12,7 @@ from app.domain.principal import Principal, parse_id
 from app.evidence.attribution import Attribution, attribution_of, is_text, shown_of
 from app.evidence.sight import Sight
 from app.identity.spaces import named_visible, space_not_found, visible_among
-from app.storage import reports, subjects
+from app.storage import reports, subjects, tenancy
 from app.storage.engine import Database, Session
 from app.storage.reports import Wanted
 from app.storage.subjects import Subject
@@ -100,10 +100,15 @@ async def wanted_of(session: Session, principal: Principal, filter: Filter) -> W
 
 
 async def wanted_for_operator(session: Session, filter: Filter) -> Wanted:
-    """The same for who may see everything; spaces are named by id."""
+    """The same for who may see everything; a space that is named by its id may be gone."""
     space = None if filter.space_id is None else parse_id(filter.space_id)
-    if filter.space_key is not None or (space is None and filter.space_id is not None):
+    if space is None and filter.space_id is not None:
         raise space_not_found()
+    if filter.space_key is not None:
+        row = await tenancy.find_space(session, filter.space_key.strip("/") or "/")
+        if row is None:
+            raise space_not_found("spaceKey")
+        space = row.id
     found = [] if filter.subject_id is None else await subjects.find_subjects(session, filter.subject_id)
     return _wanted(filter, space, found)
 

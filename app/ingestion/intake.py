@@ -252,7 +252,9 @@ def _check(offered: Sequence[Offered]) -> None:
         field = f"documents[{number}]"
         if not item.external_id or len(item.external_id.encode("utf-8", "replace")) > MAX_KEY_BYTES:
             raise bad_input(f"1 to {MAX_KEY_BYTES} bytes", f"{field}.externalId")
-        if (item.text is None) == (item.content is None):
+        if item.text is None and item.content is None:
+            raise bad_input("give a text or a content: one of them is needed", f"{field}.text")
+        if item.text is not None and item.content is not None:
             raise bad_input("give a text or a content, not both", f"{field}.text")
         if len(item.text or "") > MAX_TEXT:
             raise bad_input(f"at most {MAX_TEXT} characters", f"{field}.text")

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from app.domain.canonical import canonical
 from app.domain.chain import Entry, mac
+from app.domain.errors import Code, MunimentError
 from app.domain.evidence_tree import leaf
+from app.domain.principal import Level
 from app.evidence import report_files
 from app.evidence.report_files import HEADER, ReportFormat, defused, report
 from app.evidence.reports import NO_FILTER, Filter
 from app.providers.ids import new_id
-from app.storage import queue
+from app.storage import queue, tenancy
 from tests.evidence.support import chain_of, enqueue, make_event
 from tests.evidence.test_reports import START
 from tests.evidence.test_verification import filled
@@ -137,6 +139,26 @@ async def test_filters_are_those_of_the_api(office, format):
         (Filter(subject_pseudonym="f" * 64), 0),
     ):
         assert (await written(office, format, filter)).count(b"\n") == count + lines
+
+
+async def test_a_space_is_named_by_its_key_path_too(office):
+    space = uuid4()
+    await tenancy.create_organisation(office.database, office.organisation, str(office.organisation), "Office")
+    async with office.database.write(office.organisation) as session:
+        await tenancy.create_space(
+            session, id=space, parent=None, key_path="claims", level=Level.PROJECT, name="Claims"
+        )
+    async with office.database.unstamped(office.organisation) as session:
+        for named in (space, uuid4()):
+            id = new_id()
+            record = {"id": str(id), "spaceId": str(named), "issuedAt": "2026-06-01T00:00:00.000000Z"}
+            await queue.enqueue(session, id, canonical(record))
+    await office.drain()
+    for key in ("claims", "/claims/"):
+        assert (await written(office, ReportFormat.JSONL, Filter(space_key=key))).count(b"\n") == 1
+    with pytest.raises(MunimentError) as raised:
+        await written(office, ReportFormat.JSONL, Filter(space_key="nowhere"))
+    assert raised.value.code is Code.SPACE_NOT_FOUND
 
 
 async def test_memory_does_not_grow_with_the_chain(office):

@@ -210,6 +210,15 @@ async def test_what_no_document_can_be_refuses_the_whole_call(api: Api, document
     assert await texts(api, "kettles") == []
 
 
+async def test_a_document_needs_a_text_or_a_content(api: Api) -> None:
+    source = await made(api)
+    for document, said in (
+        ({"externalId": "b"}, "needed"),
+        ({"externalId": "b", "text": "x", "content": "eA=="}, "not both"),
+    ):
+        assert said in (await api.error(INGEST, {"s": source["id"], "d": [document]}))["message"]
+
+
 async def test_more_than_a_call_takes_and_a_reversed_period_are_refused(api: Api) -> None:
     source = await made(api)
     many = [{"externalId": str(number), "text": "x"} for number in range(1001)]
