@@ -38,6 +38,8 @@ async def editor_json(page: Page, tab: str) -> Any:
 async def run(page: Page, operation: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Presses the run button; the response body and the headers that were sent with `operation`."""
     await expect(active_tab(page)).to_have_text(operation)
+    # The editor is filled after its tab was chosen.
+    await expect(page.locator(".graphiql-query-editor .view-lines")).to_contain_text(operation)
     async with page.expect_response(
         lambda response: (
             response.url.endswith("/graphql")

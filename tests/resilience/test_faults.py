@@ -35,7 +35,8 @@ def there() -> Iterator[House]:
 
 @pytest.mark.parametrize("name", ["database read-only", "disk full", "table locked, pool empty"])
 def test_a_fault_is_told_costs_no_record_and_ends(there: House, name: str) -> None:
-    outcome = suffer(there, name, 0.4)
+    # Long enough that somebody meets it, on a busy machine too.
+    outcome = suffer(there, name, 2.0)
     assert set(outcome.told) <= CODES
     assert outcome.write in CODES
     assert (outcome.lost, outcome.verdict) == (0, "VALID")
